@@ -21,18 +21,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"keelson.dev/kit/certrequest/certrequesttest"
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
 // certificateFor is a request to the signer for a client certificate of this name and these groups.
 func certificateFor(t *testing.T, name, signer string, subject pkix.Name) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
-	key := must[*ecdsa.PrivateKey](t, "making a key")(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	der := must[[]byte](t, "making a request")(x509.CreateCertificateRequest(rand.Reader,
-		&x509.CertificateRequest{Subject: subject}, key))
 	return &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: certificatesv1.CertificateSigningRequestSpec{SignerName: signer,
-			Request: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			Request: certrequesttest.For(t, subject),
 			Usages:  []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}}}
 }
 

@@ -2,12 +2,7 @@ package certificaterequests
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"slices"
 	"strings"
@@ -18,23 +13,16 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"keelson.dev/kit/certrequest/certrequesttest"
 )
 
 func asking(t *testing.T, signer string, groups ...string) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.CreateCertificateRequest(rand.Reader,
-		&x509.CertificateRequest{Subject: pkix.Name{CommonName: "ann", Organization: groups}}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
 	r := &certificatesv1.CertificateSigningRequest{}
 	r.Name = "ann"
 	r.Spec.SignerName = signer
-	r.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+	r.Spec.Request = certrequesttest.For(t, pkix.Name{CommonName: "ann", Organization: groups})
 	return r
 }
 

@@ -1,23 +1,17 @@
 package noderestriction
 
 import (
-	"crypto/ed25519"
-	"crypto/rand"
-	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"strings"
 	"testing"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+
+	"keelson.dev/kit/certrequest/certrequesttest"
 )
 
 // A Node asks for certificates of its own.
 func TestCheckRequest(t *testing.T) {
-	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const own = "system:node:n1"
 	for _, row := range []struct{ name, signer, user, want string }{
 		{"its own, as a client", certificatesv1.KubeAPIServerClientKubeletSignerName, own, ""},
@@ -29,15 +23,10 @@ func TestCheckRequest(t *testing.T) {
 		{"anybody's, whom somebody has to approve", certificatesv1.KubeAPIServerClientSignerName, "ann", ""},
 		{"anybody's, of another signer", "example.com/clients", "ann", ""},
 	} {
-		der, err := x509.CreateCertificateRequest(rand.Reader,
-			&x509.CertificateRequest{Subject: pkix.Name{CommonName: row.user}}, key)
-		if err != nil {
-			t.Fatal(err)
-		}
 		asked := &certificatesv1.CertificateSigningRequest{}
 		asked.Spec.SignerName = row.signer
-		asked.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
-		err = checkRequest(own, asked)
+		asked.Spec.Request = certrequesttest.For(t, pkix.Name{CommonName: row.user})
+		err := checkRequest(own, asked)
 		if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.HasPrefix(err.Error(), row.want)) {
 			t.Errorf("%s: %v, want %q", row.name, err, row.want)
 		}

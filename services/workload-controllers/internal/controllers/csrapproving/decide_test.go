@@ -1,11 +1,7 @@
 package csrapproving
 
 import (
-	"crypto/ed25519"
-	"crypto/rand"
-	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"reflect"
 	"strings"
 	"testing"
@@ -13,6 +9,8 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/certrequest/certrequesttest"
 )
 
 var now = time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
@@ -20,19 +18,10 @@ var now = time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
 // asking is what a node that asks for itself sends, edited.
 func asking(t *testing.T, user string, groups []string, edits ...func(*csr)) *csr {
 	t.Helper()
-	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.CreateCertificateRequest(rand.Reader,
-		&x509.CertificateRequest{Subject: pkix.Name{CommonName: user, Organization: groups}}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
 	r := &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: "asked", CreationTimestamp: metav1.NewTime(now.Add(-time.Minute))},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			Request:    certrequesttest.For(t, pkix.Name{CommonName: user, Organization: groups}),
 			SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName, Username: "system:node:n1",
 			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
 		},

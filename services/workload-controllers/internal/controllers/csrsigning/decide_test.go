@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"math/big"
 	"reflect"
 	"strings"
@@ -15,6 +14,8 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/certrequest/certrequesttest"
 )
 
 var now = time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
@@ -31,14 +32,9 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 // asking is an approved request for a client certificate, edited.
 func asking(t *testing.T, edits ...func(*csr)) *csr {
 	t.Helper()
-	der, err := x509.CreateCertificateRequest(rand.Reader,
-		&x509.CertificateRequest{Subject: pkix.Name{CommonName: "ann"}}, newKey(t))
-	if err != nil {
-		t.Fatal(err)
-	}
 	r := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "asked"},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			Request:    certrequesttest.For(t, pkix.Name{CommonName: "ann"}),
 			SignerName: certificatesv1.KubeAPIServerClientSignerName,
 			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth},
 		}}

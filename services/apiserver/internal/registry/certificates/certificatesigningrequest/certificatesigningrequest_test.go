@@ -14,6 +14,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/kit/certrequest/certrequesttest"
 	"keelson.dev/kit/fieldcheck/fieldtest"
 	"keelson.dev/services/apiserver/internal/registry/table/tabletest"
 )
@@ -25,16 +26,8 @@ func block(kind string, der []byte) []byte {
 // asking is a valid request, edited.
 func asking(t *testing.T, edits ...func(*csr)) *csr {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.CreateCertificateRequest(rand.Reader,
-		&x509.CertificateRequest{Subject: pkix.Name{CommonName: "ann"}}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &csr{Spec: certificatesv1.CertificateSigningRequestSpec{Request: block("CERTIFICATE REQUEST", der),
+	r := &csr{Spec: certificatesv1.CertificateSigningRequestSpec{
+		Request:    certrequesttest.For(t, pkix.Name{CommonName: "ann"}),
 		SignerName: "example.com/clients", Usages: []certificatesv1.KeyUsage{"client auth"}}}
 	r.Name = "ann"
 	for _, edit := range edits {
