@@ -32,16 +32,11 @@ type Keeper struct {
 
 // Run looks now and then until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
-	for {
+	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
 		if err := k.Look(ctx); err != nil && ctx.Err() == nil {
 			k.Log.Warn("keeping bootstrap tokens", zap.Error(err))
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait.Jitter(interval, 0.1)):
-		}
-	}
+	}, interval, 0.1, true)
 }
 
 // Look does once what is due, and goes on after an error.

@@ -182,14 +182,9 @@ func (k *Keeper) do(ctx context.Context, t task) error {
 
 // cleanUpNowAndThen looks for unused tokens until ctx ends.
 func (k *Keeper) cleanUpNowAndThen(ctx context.Context) {
-	for {
+	wait.JitterUntilWithContext(ctx, func(ctx context.Context) {
 		if err := k.CleanUp(ctx); err != nil && ctx.Err() == nil {
 			k.Log.Warn("cleaning up unused tokens", zap.Error(err))
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait.Jitter(cleanUpInterval, 0.1)):
-		}
-	}
+	}, cleanUpInterval, 0.1, true)
 }
