@@ -48,12 +48,9 @@ func (s *subjects) refresh() {
 
 // exclude says that no object is about what is written. As long as the objects are not known, none is excluded.
 func (s *subjects) exclude(a admission.Attributes) bool {
-	known := s.known.Load()
-	if known == nil {
-		if s.refresh(); s.known.Load() == nil {
-			return false
-		}
-		known = s.known.Load()
+	if s.known.Load() == nil {
+		s.refresh()
 	}
-	return !known.have(a.GetResource().Resource)
+	known := s.known.Load()
+	return known != nil && !known.have(a.GetResource().Resource)
 }
