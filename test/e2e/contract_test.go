@@ -76,7 +76,7 @@ func remains(m *processes.Mesh, id string) (string, error) {
 }
 
 // endShims ends the shims that there were not before. The contract deletes tasks after those of their sandboxes, as it
-// happens after starts that failed late: containerd leaves their shims alone then, and the agent does so far, too.
+// happens after starts that failed late: containerd leaves their shims alone then, and the agent is not there.
 func endShims(t *testing.T, socket string, before []int) {
 	now, err := shimsOf(socket)
 	must(t, err)

@@ -16,7 +16,7 @@ spec:
   terminationGracePeriodSeconds: 1
   containers:
   - {name: first, image: "` + Server + `", args: ["-http="]}
-  - {name: second, image: "` + Server + `", args: ["-http="], workingDir: /work}
+  - {name: second, image: "` + Server + `", args: ["-http="], workingDir: /desk}
 `
 
 // CopyTrees copies folders into a container of two and back, by absolute and relative paths.
@@ -34,7 +34,7 @@ func CopyTrees(t *testing.T, m mesh.Mesh) {
 	w.says("one", "exec", "rooms", "-c", "second", "--", "readlink", "/tree/link")
 	w.refuses("", []string{"no such file or directory"}, "exec", "rooms", "-c", "first", "--", "ls", "/tree")
 	w.Kubectl("cp", filepath.Join(tree, "one"), "rooms:near", "-c", "second")
-	w.says("1", "exec", "rooms", "-c", "second", "--", "cat", "/work/near")
+	w.says("1", "exec", "rooms", "-c", "second", "--", "cat", "/desk/near")
 
 	back := filepath.Join(dir, "back")
 	w.Kubectl("cp", room+"/tree", back, "-c", "second")
