@@ -153,7 +153,7 @@ func TestTheChartAnswersForNames(t *testing.T) {
 	services := processes.FreeRange(t)
 	base := services.Addr().As4()
 	address := netip.AddrFrom4([4]byte{base[0], base[1], 0, 10}).String()
-	m := processes.New(t, 1, "--dns="+address, "--service-range="+services.String())
+	m := processes.New(t, 1, "--dns="+address, "--service-cidr="+services.String())
 	w := scenario.In(t, m)
 	release(w, "install", "keelson", chart(t), "--set", "coredns.enabled=true,coredns.replicas=1",
 		"--set", "coredns.clusterIP="+address,

@@ -3,6 +3,7 @@ package e2e
 import (
 	"net/netip"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -15,13 +16,15 @@ import (
 	"keelson.dev/test/mesh/processes"
 )
 
+// fenced are the families of Services' addresses, in keel's order.
+var fenced = []nftables.TableFamily{nftables.TableFamilyIPv4, nftables.TableFamilyIPv6}
+
 // fence lets nothing leave a node for an address of a Service. What the agent of the second node fails to lead to an
 // endpoint would be led there by the first node, which is the machine that it goes through, and what that one does not
 // lead anywhere would leave the machine. It stands until lift is called, or the test ends.
 func fence(t *testing.T, m *processes.Mesh) (lift func()) {
 	t.Helper()
-	services, err := netip.ParsePrefix(argument(m.Of(t, mesh.APIServer)[0], "--service-cluster-ip-range"))
-	must(t, err)
+	services := strings.Split(argument(m.Of(t, mesh.APIServer)[0], "--service-cluster-ip-range"), ",")
 	inside, err := netns.GetFromPath(filepath.Join(m.DataDir, "netns", "node-2"))
 	must(t, err)
 	defer func() { _ = inside.Close() }()
@@ -34,15 +37,21 @@ func fence(t *testing.T, m *processes.Mesh) (lift func()) {
 	}
 	name := linkPrefix(m) + "fence"
 	for _, node := range []*nftables.Conn{second, machine} {
-		table := node.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: name})
-		chain := node.AddChain(&nftables.Chain{Table: table, Name: "leaving", Type: nftables.ChainTypeFilter,
-			Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityFilter})
-		node.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: append(
-			nftrule.Address(nftrule.Destination, expr.CmpOpEq, services), nftrule.Drop()...)})
+		for i, text := range services {
+			network, err := netip.ParsePrefix(text)
+			must(t, err)
+			table := node.AddTable(&nftables.Table{Family: fenced[i], Name: name})
+			chain := node.AddChain(&nftables.Chain{Table: table, Name: "leaving", Type: nftables.ChainTypeFilter,
+				Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityFilter})
+			node.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: append(
+				nftrule.Address(nftrule.Destination, expr.CmpOpEq, network), nftrule.Drop()...)})
+		}
 		must(t, node.Flush())
 	}
 	lift = sync.OnceFunc(func() {
-		machine.DelTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: name})
+		for i := range services {
+			machine.DelTable(&nftables.Table{Family: fenced[i], Name: name})
+		}
 		must(t, machine.Flush())
 	})
 	t.Cleanup(lift)

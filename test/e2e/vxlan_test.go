@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,8 +13,6 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"keelson.dev/kit/nettest"
 	"keelson.dev/kit/nftrule"
@@ -28,57 +25,14 @@ import (
 // A second keel up takes what the nodes have led to each other for the mesh's own, and keel down takes it away.
 func TestVXLAN(t *testing.T) {
 	before := nettest.Standing(t)
-	m := processes.New(t, 2, "--pod-network=vxlan", processes.WithDNS)
+	m := processes.New(t, 2, "--pod-network=vxlan", processes.WithDNS, dualPods)
 	m.Start(t, mesh.NodeAgent)
 	lift := fence(t, m)
 	r := newRouter(t, m)
 	scenario.Segments(t, m, func(t testing.TB) { r.connect(t, false) }, func(t testing.TB) { r.connect(t, true) })
-	t.Run("SecondFamily", func(t *testing.T) {
-		addFamily(t, m)
-		scenario.SecondFamily(t, m)
-	})
+	t.Run("SecondFamily", func(t *testing.T) { scenario.SecondFamily(t, m) })
 	lift()
 	takeDown(t, m, before)
-}
-
-// addFamily gives the mesh ranges of IPv6. Nodes get their part of them as they join, so they join anew.
-func addFamily(t *testing.T, m *processes.Mesh) {
-	const pods, services = "fd00:244::/48", "fd00:96::/112"
-	w := scenario.In(t, m)
-	m.Kill(t, mesh.NodeAgent)
-	w.Kubectl(append([]string{"delete", "node"}, m.Nodes()...)...)
-	const ranges = "--service-cluster-ip-range"
-	m.Restart(t, mesh.APIServer, ranges+"="+argument(m.Of(t, mesh.APIServer)[0], ranges)+","+services)
-	m.Restart(t, mesh.WorkloadControllers, "--cluster-cidr="+pods)
-	m.Restart(t, mesh.NodeAgent, "--cluster-cidr="+pods)
-	// A node that knows no way at all sends nothing that could be led elsewhere.
-	node, link := secondNode(t, m)
-	must(t, node.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index,
-		Dst: &net.IPNet{IP: net.IPv6zero, Mask: net.CIDRMask(0, 128)}}))
-	w.Await("every node to have ranges of both families and to be ready", func() scenario.Answer {
-		list, err := w.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			return scenario.Saw(err.Error())
-		}
-		joined := 0
-		for _, node := range list.Items {
-			if len(node.Spec.PodCIDRs) == 2 && ready(&node) {
-				joined++
-			}
-		}
-		if joined != len(m.Nodes()) {
-			return scenario.Sawf("%d are so of %d", joined, len(list.Items))
-		}
-		return ""
-	})
-	// Pods from before have addresses of ranges that their nodes have no more.
-	w.Kubectl("delete", "pod", "--namespace=kube-system", "--selector=k8s-app=kube-dns", "--now", "--wait=false")
-}
-
-func ready(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
 }
 
 // router stands between the machine, which is the first node, and the second one. It drops fragments, as many do: what

@@ -1,8 +1,11 @@
 package scenario
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // echoing is a Deployment whose Pods answer with their names over TCP, UDP and SCTP, one on each of two nodes, with
@@ -148,8 +151,11 @@ func (w *World) startEchoes() echoes {
 // second is the same by addresses of the other family, which some of the Services before them get.
 func (w *World) second(e echoes) echoes {
 	w.Helper()
-	for _, service := range []string{"echo", "local", "empty"} {
-		w.Kubectl("patch", "service", service, "-p", `{"spec":{"ipFamilyPolicy":"RequireDualStack"}}`)
+	for service, policy := range map[string]corev1.IPFamilyPolicy{
+		"echo": corev1.IPFamilyPolicyRequireDualStack, "local": corev1.IPFamilyPolicyPreferDualStack,
+		"empty": corev1.IPFamilyPolicyRequireDualStack, "ports": corev1.IPFamilyPolicyPreferDualStack,
+	} {
+		w.Kubectl("patch", "service", service, "-p", fmt.Sprintf(`{"spec":{"ipFamilyPolicy":%q}}`, policy))
 	}
 	e.family = 1
 	e.pods, e.ip = w.familyAddresses("app=echo", e.family), w.service("echo").Spec.ClusterIPs[e.family]

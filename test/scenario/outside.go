@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -244,10 +243,20 @@ func (w *World) awaitHealth(url string, local bool) {
 // internalIP is the address at which a node is reached.
 func (w *World) internalIP(name string) string {
 	w.Helper()
-	addresses := w.node(name).Status.Addresses
-	at := slices.IndexFunc(addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP })
-	if at < 0 {
-		w.Fatalf("node %s has no internal address: %v", name, addresses)
+	return w.internalIPs(name)[0]
+}
+
+// internalIPs are a node's addresses, one of each family of the mesh.
+func (w *World) internalIPs(name string) (addresses []string) {
+	w.Helper()
+	node := w.node(name)
+	for _, address := range node.Status.Addresses {
+		if address.Type == corev1.NodeInternalIP {
+			addresses = append(addresses, address.Address)
+		}
 	}
-	return addresses[at].Address
+	if len(addresses) == 0 || len(addresses) < len(node.Spec.PodCIDRs) {
+		w.Fatalf("node %s has Pods in %v and the addresses %v", name, node.Spec.PodCIDRs, node.Status.Addresses)
+	}
+	return addresses
 }

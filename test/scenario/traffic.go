@@ -82,7 +82,7 @@ func (w *World) sourceAddress(e echoes) {
 func (w *World) nodePorts(e echoes) {
 	ports := w.service("ports").Spec.Ports
 	for _, name := range w.Mesh.Nodes() {
-		address := w.internalIP(name)
+		address := w.internalIPs(name)[e.family]
 		at := func(port int) string { return net.JoinHostPort(address, strconv.Itoa(int(ports[port].NodePort))) }
 		w.awaitAnswers(e.clients, e.names, "-n", enough, "http://"+at(0)+"/hostname")
 		w.awaitAnswers(e.clients, e.names, "-n", enough, "-u", at(1))

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"os"
@@ -25,12 +26,18 @@ type meshFlags struct {
 	deadline
 }
 
+// formerNames are those that flags had before, with which they are still taken.
+var formerNames = map[string]string{"pod-range": "pod-cidr", "service-range": "service-cidr"}
+
 // add adds the flags to a command, with the help of its --port.
 func (f *meshFlags) add(set *pflag.FlagSet, timeout time.Duration, port string) {
-	set.StringVar(&f.podRange, "pod-range", "",
-		"IPv4 network of the Pods, for example 10.244.0.0/16; default: one that this machine does not use")
-	set.StringVar(&f.serviceRange, "service-range", "",
-		"IPv4 network of the Services; default: one that this machine does not use")
+	set.StringVar(&f.podRange, "pod-cidr", "", "IPv4 network of the Pods, for example 10.244.0.0/16, or one of each "+
+		"family for keel up, comma-separated, IPv4 first; default: one that this machine does not use")
+	set.StringVar(&f.serviceRange, "service-cidr", "", "IPv4 network of the Services, or one of each family as for the "+
+		"Pods; default: one that this machine does not use, of IPv6 too if --pod-cidr has it")
+	set.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		return pflag.NormalizedName(cmp.Or(formerNames[name], name))
+	})
 	set.StringVar(&f.bindAddress, "bind-address", "0.0.0.0",
 		"IPv4 address that the apiserver listens on; Pods reach it only there")
 	set.IntVar(&f.port, "port", 0, port)
@@ -74,11 +81,11 @@ func (f *meshFlags) options(dataDir string, given func(flag string) bool) (mesh.
 		return options, fmt.Errorf("--bind-address: Pods cannot reach %s, a loopback address; "+
 			"0.0.0.0 or an address of this machine is allowed", f.bindAddress)
 	}
-	if options.PodRange, err = parseRange("--pod-range", f.podRange); err != nil {
-		return options, err
+	if options.PodRange, err = plan.ParseRange(f.podRange); err != nil {
+		return options, fmt.Errorf("%s: %w", plan.PodRangeFlag, err)
 	}
-	if options.ServiceRange, err = parseRange("--service-range", f.serviceRange); err != nil {
-		return options, err
+	if options.ServiceRange, err = plan.ParseRange(f.serviceRange); err != nil {
+		return options, fmt.Errorf("%s: %w", plan.ServiceRangeFlag, err)
 	}
 	return options, fillFolders(&options)
 }
@@ -110,17 +117,6 @@ func (f *meshFlags) keptOptions(options *mesh.Options, given func(flag string) b
 		options.Domain = f.domain
 	}
 	return nil
-}
-
-func parseRange(flag, value string) (netip.Prefix, error) {
-	if value == "" {
-		return netip.Prefix{}, nil
-	}
-	prefix, err := netip.ParsePrefix(value)
-	if err != nil {
-		return prefix, fmt.Errorf("%s: %q must be an IPv4 network such as 10.244.0.0/16", flag, value)
-	}
-	return prefix, nil
 }
 
 // fillFolders looks beside keel for what no flag names.

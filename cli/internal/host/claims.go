@@ -15,7 +15,7 @@ import (
 // claimTable is a routing table that no rule names, so that no packet goes by it.
 const claimTable = 7575
 
-// ClaimRanges has the other meshes of the machine see that the mesh of this number has taken IPv4 ranges, those of its
+// ClaimRanges has the other meshes of the machine see that the mesh of this number has taken ranges, those of its
 // Services among them, which no route tells of. They take the place of all that it has claimed before; without ranges
 // it gives everything back. Claims go with the machine's boot, as all else that they stand for does.
 func ClaimRanges(mesh int, ranges ...netip.Prefix) error {
@@ -57,11 +57,15 @@ func ClaimedByOthers(mesh int) ([]netip.Prefix, error) {
 }
 
 func listClaims() ([]netlink.Route, error) {
-	claims, err := netdump.Whole(func() ([]netlink.Route, error) {
-		return netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: claimTable}, netlink.RT_FILTER_TABLE)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("listing the ranges that meshes have claimed: %w", err)
+	var all []netlink.Route
+	for _, family := range families() {
+		claims, err := netdump.Whole(func() ([]netlink.Route, error) {
+			return netlink.RouteListFiltered(family, &netlink.Route{Table: claimTable}, netlink.RT_FILTER_TABLE)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("listing the ranges that meshes have claimed: %w", err)
+		}
+		all = append(all, claims...)
 	}
-	return claims, nil
+	return all, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"keelson.dev/cli/internal/plan"
 	"keelson.dev/kit/nettest"
 )
 
@@ -35,17 +36,22 @@ func TestClaimsAreOfTheirMeshes(t *testing.T) {
 	}
 	const first, second, third = 1, 0xffffff, 2
 	pods, services, other := prefix("10.244.0.0/16"), prefix("10.96.0.0/16"), prefix("10.43.0.0/16")
+	pods6, services6 := prefix("fd00:10:244::/56"), prefix("fd00:10:96::/112")
 	expectClaimed(t, first)
 	claim(first, pods, services)
 	expectClaimed(t, first)
 	expectClaimed(t, second, services, pods)
 	claim(second, services)
 	expectClaimed(t, first, services)
-	claim(first, pods, other)
-	expectClaimed(t, second, other, pods)
-	expectClaimed(t, third, other, services, pods)
+	claim(first, pods, other, pods6, services6)
+	claim(second, services, services6)
+	expectClaimed(t, first, services, services6)
+	expectClaimed(t, second, other, pods, services6, pods6)
+	claim(first, pods, other, pods6)
+	expectClaimed(t, second, other, pods, pods6)
+	expectClaimed(t, third, other, services, pods, services6, pods6)
 	claim(first)
-	expectClaimed(t, third, services)
+	expectClaimed(t, third, services, services6)
 	claim(second)
 	if after := nettest.Standing(t); !slices.Equal(after, before) {
 		t.Errorf("there are %v, want %v as before", after, before)
@@ -56,7 +62,7 @@ func TestClaimsAreOfTheirMeshes(t *testing.T) {
 func TestAClaimLeadsNobody(t *testing.T) {
 	nettest.Own(t)
 	services, machine := netip.MustParsePrefix("10.96.0.0/16"), netip.MustParseAddr("192.0.2.1")
-	if err := EnsureBridge("segment", netip.MustParsePrefix("192.0.2.0/24"), machine); err != nil {
+	if err := EnsureBridge("segment", netip.PrefixFrom(machine, 24)); err != nil {
 		t.Fatal(err)
 	}
 	way := netip.MustParseAddr("192.0.2.2")
@@ -70,5 +76,5 @@ func TestAClaimLeadsNobody(t *testing.T) {
 	if err != nil || len(ways) != 1 || !ways[0].Gw.Equal(way.AsSlice()) {
 		t.Errorf("a Service's address is led by %v, %v, want by %s", ways, err, way)
 	}
-	expectRoutes(t, "segment", netip.Prefix{})
+	expectRoutes(t, "segment", plan.Range{})
 }

@@ -88,9 +88,17 @@ func PortFree(address netip.Addr, port int) bool {
 	return true
 }
 
-// EnableForwarding lets packets pass between Pods and the network.
-func EnableForwarding() error {
-	const file = "/proc/sys/net/ipv4/ip_forward"
+// EnableForwarding lets packets pass between Pods and the network, those of IPv6 where Pods have it: it makes a machine
+// ignore router advertisements.
+func EnableForwarding(ipv6 bool) error {
+	err := switchOn("/proc/sys/net/ipv4/ip_forward")
+	if ipv6 {
+		err = errors.Join(err, switchOn("/proc/sys/net/ipv6/conf/all/forwarding"))
+	}
+	return err
+}
+
+func switchOn(file string) error {
 	now, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", file, err)
@@ -104,9 +112,23 @@ func EnableForwarding() error {
 	return nil
 }
 
-// EnsureBridge makes a bridge with the machine's address in its range, so that the range is taken from now on for
-// everybody who asks.
-func EnsureBridge(name string, prefix netip.Prefix, gateway netip.Addr) error {
+// families are those of addresses that the kernel knows.
+func families() []int {
+	if !exists("/proc/sys/net/ipv6") {
+		return []int{netlink.FAMILY_V4}
+	}
+	return []int{netlink.FAMILY_V4, netlink.FAMILY_V6}
+}
+
+// HasIPv6 tells whether new links of the machine may have addresses of IPv6.
+func HasIPv6() bool {
+	off, err := os.ReadFile("/proc/sys/net/ipv6/conf/default/disable_ipv6")
+	return err == nil && strings.TrimSpace(string(off)) == "0"
+}
+
+// EnsureBridge makes a bridge with addresses of the machine, each with the length of its range, so that the ranges are
+// taken from now on for everybody who asks.
+func EnsureBridge(name string, addresses ...netip.Prefix) error {
 	link, err := netlink.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
 		attributes := netlink.NewLinkAttrs()
@@ -119,14 +141,24 @@ func EnsureBridge(name string, prefix netip.Prefix, gateway netip.Addr) error {
 	if err != nil {
 		return fmt.Errorf("finding the bridge %s: %w", name, err)
 	}
-	address := &netlink.Addr{IPNet: &net.IPNet{IP: gateway.AsSlice(), Mask: net.CIDRMask(prefix.Bits(), 32)}}
-	if err := netlink.AddrReplace(link, address); err != nil {
-		return fmt.Errorf("giving %s the address %s: %w", name, gateway, err)
+	for _, address := range addresses {
+		if err := netlink.AddrReplace(link, ownAddress(address)); err != nil {
+			return fmt.Errorf("giving %s the address %s: %w", name, address, err)
+		}
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
 		return fmt.Errorf("switching the bridge %s on: %w", name, err)
 	}
 	return nil
+}
+
+// ownAddress is an address that is used at once: nobody else has one between the nodes.
+func ownAddress(address netip.Prefix) *netlink.Addr {
+	own := &netlink.Addr{IPNet: network(address)}
+	if address.Addr().Is6() {
+		own.Flags = unix.IFA_F_NODAD
+	}
+	return own
 }
 
 // MTU is what the link with an address of the machine carries at once; 0 where it cannot be told.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/nftables"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"keelson.dev/kit/nettest"
@@ -24,22 +25,23 @@ func TestNetworkRulesComeAndGo(t *testing.T) {
 		setRules(t, "keelson-test")
 	}
 	setRules(t, "keelson-other")
-	if rules := countRules(t); rules != 2 {
-		t.Errorf("two tables hold %d rules, want one masquerade in each", rules)
+	if rules := countRules(t); rules != 4 {
+		t.Errorf("two tables of each family hold %d rules, want one masquerade in each", rules)
 	}
 	for range 2 {
 		if err := RemoveTables("keelson-test", "another"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if rules := countRules(t); rules != 1 {
-		t.Errorf("%d rules are left, want the other table's", rules)
+	if rules := countRules(t); rules != 2 {
+		t.Errorf("%d rules are left, want the other tables'", rules)
 	}
 }
 
 func setRules(t *testing.T, table string) {
 	t.Helper()
-	err := SetNetworkRules(table, netip.MustParsePrefix("10.241.0.0/24"), netip.MustParsePrefix("10.244.0.0/16"))
+	err := SetNetworkRules(table, mustRange(t, "10.241.0.0/24,fd00:10:241::/64"),
+		mustRange(t, "10.244.0.0/16,fd00:10:244::/56"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,45 +50,83 @@ func setRules(t *testing.T, table string) {
 // What further nodes send beyond the mesh comes from the machine; what they send to Pods does not.
 func TestNodesReachBeyondTheMachine(t *testing.T) {
 	nettest.Own(t)
-	between, machine := netip.MustParsePrefix("10.241.0.0/24"), netip.MustParseAddr("10.241.0.1")
-	for _, err := range []error{EnableForwarding(), EnsureBridge("keeltest-n", between, machine)} {
+	machine, machine6 := netip.MustParsePrefix("10.241.0.1/24"), netip.MustParsePrefix("fd00:10:241::1/64")
+	for _, err := range []error{EnableForwarding(true), EnsureBridge("keeltest-n", machine, machine6)} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	setRules(t, "keelson-test")
-	node := nettest.NewPeer(t, "node", "keeltest-n", netip.MustParsePrefix("10.241.0.2/24"), machine)
-	for name, row := range map[string]struct{ address, gateway, seen string }{
-		"outer": {"192.0.2.2/24", "192.0.2.1", "192.0.2.1"},
-		"pod":   {"10.244.1.5/24", "10.244.1.1", "10.241.0.2"},
+	node := nettest.NewPeer(t, "node", "keeltest-n", netip.MustParsePrefix("10.241.0.2/24"), machine.Addr())
+	furnish(t, node, "node-in", "fd00:10:241::2/64", machine6.Addr())
+	for name, row := range map[string]struct{ address, gateway, address6, gateway6, seen, seen6 string }{
+		"outer": {"192.0.2.2/24", "192.0.2.1", "2001:db8::2/64", "2001:db8::1/64", "192.0.2.1", "2001:db8::1"},
+		"pod": {"10.244.1.5/24", "10.244.1.1", "fd00:10:244:1::5/64", "fd00:10:244:1::1/64", "10.241.0.2",
+			"fd00:10:241::2"},
 	} {
-		address := netip.MustParsePrefix(row.address)
+		address, gateway6 := netip.MustParsePrefix(row.address), netip.MustParsePrefix(row.gateway6)
 		peer := nettest.NewPeer(t, name, "", address, netip.MustParseAddr(row.gateway))
-		var listener net.Listener
-		var err error
-		peer.Do(func() { listener, err = net.Listen("tcp4", address.Addr().String()+":7777") })
+		link, err := netlink.LinkByName(name)
+		if err == nil {
+			err = netlink.AddrAdd(link, ownAddress(gateway6))
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer listener.Close()
-		node.Do(func() {
-			conn, err := net.DialTimeout("tcp4", listener.Addr().String(), 5*time.Second)
-			if err != nil {
-				t.Errorf("%s is not reached: %v", name, err)
-				return
+		furnish(t, peer, name+"-in", row.address6, gateway6.Addr())
+		for at, seen := range map[netip.Addr]string{address.Addr(): row.seen,
+			netip.MustParsePrefix(row.address6).Addr(): row.seen6} {
+			if got := seenFrom(t, node, peer, at); got != seen {
+				t.Errorf("%s sees the node at %s as %s, want %s", name, at, got, seen)
 			}
-			defer conn.Close()
-			from, err := listener.Accept()
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer from.Close()
-			if got := netip.MustParseAddrPort(from.RemoteAddr().String()).Addr().String(); got != row.seen {
-				t.Errorf("%s sees the node as %s, want %s", name, got, row.seen)
-			}
-		})
+		}
 	}
+}
+
+// furnish gives a peer an address of IPv6 and a gateway.
+func furnish(t *testing.T, peer *nettest.Peer, name, address string, gateway netip.Addr) {
+	t.Helper()
+	peer.Do(func() {
+		link, err := netlink.LinkByName(name)
+		if err == nil {
+			err = netlink.AddrAdd(link, ownAddress(netip.MustParsePrefix(address)))
+		}
+		if err == nil {
+			err = netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: gateway.AsSlice(),
+				Dst: network(netip.PrefixFrom(netip.IPv6Unspecified(), 0))})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// seenFrom is the address from which a node's connection comes to a peer.
+func seenFrom(t *testing.T, node, peer *nettest.Peer, at netip.Addr) (seen string) {
+	t.Helper()
+	var listener net.Listener
+	var err error
+	peer.Do(func() { listener, err = net.Listen("tcp", netip.AddrPortFrom(at, 7777).String()) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	node.Do(func() {
+		conn, err := net.DialTimeout("tcp", listener.Addr().String(), 5*time.Second)
+		if err != nil {
+			t.Errorf("%s is not reached: %v", at, err)
+			return
+		}
+		defer conn.Close()
+		from, err := listener.Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer from.Close()
+		seen = netip.MustParseAddrPort(from.RemoteAddr().String()).Addr().String()
+	})
+	return seen
 }
 
 func countRules(t *testing.T) int {

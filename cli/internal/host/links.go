@@ -4,19 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"keelson.dev/cli/internal/plan"
 	"keelson.dev/kit/netdump"
 	"keelson.dev/kit/podroute"
 )
 
-// Routes lists the IPv4 networks that the machine reaches or refuses, without default routes and without those of a
-// mesh: over links whose names begin as its own do, and what is reserved of the range of its Pods or led to other
-// nodes. Without a range it has none yet.
-func Routes(ownLinks string, pods netip.Prefix) ([]netip.Prefix, error) {
+// Routes lists the networks that the machine reaches or refuses, without default routes, IPv6 between neighbours, and
+// those of a mesh: over links whose names begin as its own do, and what is reserved of the range of its Pods or led to
+// other nodes. Without a range it has none yet.
+func Routes(ownLinks string, pods plan.Range) ([]netip.Prefix, error) {
 	routes, err := listRoutes()
 	if err != nil {
 		return nil, err
@@ -30,8 +32,11 @@ func Routes(ownLinks string, pods netip.Prefix) ([]netip.Prefix, error) {
 	}
 	var prefixes []netip.Prefix
 	for _, route := range routes {
-		if to := destination(route); to.Bits() > 0 && !own[route.LinkIndex] && !reserves(route, pods) &&
-			!leadsToPods(route, pods) {
+		to := destination(route)
+		ours := own[route.LinkIndex] || slices.ContainsFunc(pods.Networks(), func(network netip.Prefix) bool {
+			return reserves(route, network) || leadsToPods(route, network)
+		})
+		if to.Bits() > 0 && !ours && !(to.Addr().Is6() && to.Addr().IsLinkLocalUnicast()) {
 			prefixes = append(prefixes, to)
 		}
 	}
@@ -39,21 +44,25 @@ func Routes(ownLinks string, pods netip.Prefix) ([]netip.Prefix, error) {
 }
 
 func listRoutes() ([]netlink.Route, error) {
-	routes, err := netdump.Whole(func() ([]netlink.Route, error) { return netlink.RouteList(nil, netlink.FAMILY_V4) })
-	if err != nil {
-		return nil, fmt.Errorf("listing the machine's routes: %w", err)
+	var all []netlink.Route
+	for _, family := range families() {
+		routes, err := netdump.Whole(func() ([]netlink.Route, error) { return netlink.RouteList(nil, family) })
+		if err != nil {
+			return nil, fmt.Errorf("listing the machine's routes: %w", err)
+		}
+		all = append(all, routes...)
 	}
-	return routes, nil
+	return all, nil
 }
 
-// destination is the network that an IPv4 route leads to, that of all addresses for a default route.
+// destination is the network that a route leads to, that of all addresses for a default route.
 func destination(route netlink.Route) netip.Prefix {
 	if route.Dst == nil {
 		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
 	}
-	address, _ := netip.AddrFromSlice(route.Dst.IP.To4())
+	address, _ := netip.AddrFromSlice(route.Dst.IP)
 	bits, _ := route.Dst.Mask.Size()
-	return netip.PrefixFrom(address, bits).Masked()
+	return netip.PrefixFrom(address.Unmap(), bits).Masked()
 }
 
 // reserves says whether a route is what ReserveRange has made of the range.

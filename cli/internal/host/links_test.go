@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"keelson.dev/cli/internal/plan"
 	"keelson.dev/kit/nettest"
 	"keelson.dev/kit/podroute"
 )
@@ -16,7 +18,7 @@ import (
 const nobodys = "nobodys-"
 
 // expectRoutes wants a mesh with these links and this range to see just these networks of others.
-func expectRoutes(t *testing.T, ownLinks string, pods netip.Prefix, want ...netip.Prefix) {
+func expectRoutes(t *testing.T, ownLinks string, pods plan.Range, want ...netip.Prefix) {
 	t.Helper()
 	got, err := Routes(ownLinks, pods)
 	slices.SortFunc(got, netip.Prefix.Compare)
@@ -25,73 +27,89 @@ func expectRoutes(t *testing.T, ownLinks string, pods netip.Prefix, want ...neti
 	}
 }
 
+func mustRange(t *testing.T, text string) plan.Range {
+	t.Helper()
+	parsed, err := plan.ParseRange(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
 // A range is taken for others by the mesh's bridge, as long as there is that bridge.
 func TestABridgeTakesItsRange(t *testing.T) {
 	nettest.Own(t)
-	pods := netip.MustParsePrefix("10.244.1.0/24")
+	pods := mustRange(t, "10.244.1.0/24,fd00:10:244:1::/64")
 	for range 2 {
-		if err := EnsureBridge("keeltest-1", pods, netip.MustParseAddr("10.244.1.1")); err != nil {
+		if err := EnsureBridge("keeltest-1", netip.MustParsePrefix("10.244.1.1/24"),
+			netip.MustParsePrefix("fd00:10:244:1::1/64")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	expectRoutes(t, nobodys, netip.Prefix{}, pods)
-	expectRoutes(t, "keeltest-", netip.Prefix{})
+	expectRoutes(t, nobodys, plan.Range{}, pods.Networks()...)
+	expectRoutes(t, "keeltest-", plan.Range{})
 	for range 2 {
 		if err := RemoveLink("keeltest-1"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	expectRoutes(t, nobodys, netip.Prefix{})
+	expectRoutes(t, nobodys, plan.Range{})
 }
 
 // A range that a mesh has reserved is seen by others, and not by itself.
 func TestAReservedRangeIsTaken(t *testing.T) {
 	nettest.Own(t)
-	pods := netip.MustParsePrefix("10.244.0.0/16")
+	pods := mustRange(t, "10.244.0.0/16,fd00:10:244::/56")
 	for range 2 {
-		if err := ReserveRange(pods); err != nil {
+		if err := errors.Join(ReserveRange(pods.IPv4), ReserveRange(pods.IPv6)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	expectRoutes(t, nobodys, netip.Prefix{}, pods)
+	expectRoutes(t, nobodys, plan.Range{}, pods.Networks()...)
 	expectRoutes(t, nobodys, pods)
 	for range 2 {
-		if err := ReleaseRange(pods); err != nil {
+		if err := errors.Join(ReleaseRange(pods.IPv4), ReleaseRange(pods.IPv6)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	expectRoutes(t, nobodys, netip.Prefix{})
+	expectRoutes(t, nobodys, plan.Range{})
 }
 
 // What nodeagents lead to other nodes is the mesh's own on whatever link, within its range alone, and goes with it.
 func TestWaysToOtherNodesAreTheMeshsOwn(t *testing.T) {
 	nettest.Own(t)
 	prefix := netip.MustParsePrefix
-	segment, pods := prefix("192.0.2.0/24"), prefix("10.244.0.0/16")
-	if err := EnsureBridge("segment", segment, netip.MustParseAddr("192.0.2.1")); err != nil {
+	segment, segment6, pods := prefix("192.0.2.0/24"), prefix("2001:db8:2::/64"),
+		mustRange(t, "10.244.0.0/16,fd00:10:244::/56")
+	if err := EnsureBridge("segment", prefix("192.0.2.1/24"), prefix("2001:db8:2::1/64")); err != nil {
 		t.Fatal(err)
 	}
 	own, another, foreign, wider := prefix("10.244.1.0/24"), prefix("10.42.1.0/24"), prefix("10.244.200.0/24"),
 		prefix("10.240.0.0/12")
+	own6, another6, foreign6 := prefix("fd00:10:244:1::/64"), prefix("fd00:10:42:1::/64"), prefix("fd00:10:244:2::/64")
 	for to, protocol := range map[netip.Prefix]int{own: podroute.Protocol, another: podroute.Protocol,
-		wider: podroute.Protocol, foreign: 4} {
+		wider: podroute.Protocol, foreign: 4, own6: podroute.Protocol, another6: podroute.Protocol, foreign6: 4} {
+		way := netip.MustParseAddr("192.0.2.2")
+		if to.Addr().Is6() {
+			way = netip.MustParseAddr("2001:db8:2::2")
+		}
 		if err := netlink.RouteAdd(&netlink.Route{Dst: network(to), Protocol: netlink.RouteProtocol(protocol),
-			Gw: netip.MustParseAddr("192.0.2.2").AsSlice()}); err != nil {
+			Gw: way.AsSlice()}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	expectRoutes(t, nobodys, netip.Prefix{}, another, wider, own, foreign, segment)
-	expectRoutes(t, nobodys, pods, another, wider, foreign, segment)
+	expectRoutes(t, nobodys, plan.Range{}, another, wider, own, foreign, segment, segment6, another6, own6, foreign6)
+	expectRoutes(t, nobodys, pods, another, wider, foreign, segment, segment6, another6, foreign6)
 	if err := RemovePodRoutes(netip.Prefix{}); err != nil {
 		t.Errorf("of a mesh without a range: %v", err)
 	}
-	expectRoutes(t, nobodys, netip.Prefix{}, another, wider, own, foreign, segment)
+	expectRoutes(t, nobodys, plan.Range{}, another, wider, own, foreign, segment, segment6, another6, own6, foreign6)
 	for range 2 {
-		if err := RemovePodRoutes(pods); err != nil {
+		if err := errors.Join(RemovePodRoutes(pods.IPv4), RemovePodRoutes(pods.IPv6)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	expectRoutes(t, nobodys, netip.Prefix{}, another, wider, foreign, segment)
+	expectRoutes(t, nobodys, plan.Range{}, another, wider, foreign, segment, segment6, another6, foreign6)
 }
 
 // Links of every kind go by what their names begin with, others' stay.

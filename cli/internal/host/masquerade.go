@@ -11,17 +11,29 @@ import (
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
 
+	"keelson.dev/cli/internal/plan"
 	"keelson.dev/kit/nftrule"
 )
 
 // SetNetworkRules writes the mesh's firewall table anew: what the nodes between send beyond the mesh leaves under the
 // machine's address. It speaks to the kernel itself; neither iptables nor nft is needed.
-func SetNetworkRules(table string, between, pods netip.Prefix) error {
+func SetNetworkRules(table string, between, pods plan.Range) error {
 	conn, err := nftables.New()
 	if err != nil {
 		return fmt.Errorf("opening the firewall: %w", err)
 	}
-	own := &nftables.Table{Family: nftables.TableFamilyIPv4, Name: table}
+	masquerade(conn, &nftables.Table{Family: nftables.TableFamilyIPv4, Name: table}, between.IPv4, pods.IPv4)
+	if between.Dual() {
+		masquerade(conn, &nftables.Table{Family: nftables.TableFamilyIPv6, Name: table}, between.IPv6, pods.IPv6)
+	}
+	if err := conn.Flush(); err != nil {
+		return fmt.Errorf("writing the firewall table %s: %w", table, err)
+	}
+	return nil
+}
+
+// masquerade writes the table of one family anew.
+func masquerade(conn *nftables.Conn, own *nftables.Table, between, pods netip.Prefix) {
 	conn.AddTable(own) // or there might be none to delete
 	conn.DelTable(own)
 	conn.AddTable(own)
@@ -33,10 +45,6 @@ func SetNetworkRules(table string, between, pods netip.Prefix) error {
 		nftrule.Address(nftrule.Source, expr.CmpOpEq, between),
 		nftrule.Address(nftrule.Destination, expr.CmpOpNeq, between),
 		nftrule.Address(nftrule.Destination, expr.CmpOpNeq, pods), nftrule.Masquerade())})
-	if err := conn.Flush(); err != nil {
-		return fmt.Errorf("writing the firewall table %s: %w", table, err)
-	}
-	return nil
 }
 
 // RemoveTables removes the firewall tables of the machine whose names begin so.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -24,10 +25,10 @@ type NodeNetwork struct {
 	File string
 	// Link is the machine's end of the node's link, which hangs at Bridge.
 	Link, Bridge string
-	// Address is the node's, Gateway the machine's on the bridge. Machine is another address of the machine, which the
-	// node reaches as a neighbour: routes to the machine's Pods lead there.
-	Address          netip.Prefix
-	Gateway, Machine netip.Addr
+	// Addresses are the node's, one of each family, Gateways the machine's on the bridge. Machine is another IPv4
+	// address of the machine, which the node reaches as a neighbour: routes to the machine's Pods lead there.
+	Addresses, Gateways []netip.Prefix
+	Machine             netip.Addr
 	// MTU is what the machine sends at once; 0 for Ethernet's.
 	MTU int
 }
@@ -94,21 +95,32 @@ func (n NodeNetwork) furnish(inside *netlink.Handle) error {
 	if err != nil {
 		return err
 	}
-	address := &netlink.Addr{IPNet: network(n.Address)}
-	if err := errors.Join(inside.LinkSetUp(loopback), inside.AddrReplace(inner, address),
-		inside.LinkSetUp(inner)); err != nil {
+	if err := errors.Join(inside.LinkSetUp(loopback), inside.LinkSetUp(inner)); err != nil {
 		return err
 	}
+	for _, address := range n.Addresses {
+		if err := inside.AddrReplace(inner, ownAddress(address)); err != nil {
+			return err
+		}
+	}
 	index := inner.Attrs().Index
-	if n.Machine.IsValid() && !n.Address.Contains(n.Machine) {
+	if n.Machine.IsValid() && !slices.ContainsFunc(n.Addresses, func(own netip.Prefix) bool {
+		return own.Contains(n.Machine)
+	}) {
 		neighbour := &netlink.Route{LinkIndex: index, Dst: network(netip.PrefixFrom(n.Machine, n.Machine.BitLen())),
 			Scope: netlink.SCOPE_LINK}
 		if err := inside.RouteReplace(neighbour); err != nil {
 			return err
 		}
 	}
-	return inside.RouteReplace(&netlink.Route{LinkIndex: index, Gw: n.Gateway.AsSlice(),
-		Dst: &net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}})
+	for _, gateway := range n.Gateways {
+		everywhere := netip.PrefixFrom(gateway.Addr(), 0).Masked()
+		if err := inside.RouteReplace(&netlink.Route{LinkIndex: index, Gw: gateway.Addr().AsSlice(),
+			Dst: network(everywhere)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ensureNamespace opens the network namespace that is kept in a file, and makes it where there is none.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -17,26 +18,29 @@ import (
 // A node in a network of its own reaches the machine and beyond, however often its network is made, and leaves nothing.
 func TestANodesNetworkComesAndGoes(t *testing.T) {
 	nettest.Own(t)
-	between, gateway := netip.MustParsePrefix("10.241.0.0/24"), netip.MustParseAddr("10.241.0.1")
+	prefix := netip.MustParsePrefix
+	gateways := []netip.Prefix{prefix("10.241.0.1/24"), prefix("fd00:10:241::1/64")}
 	machine := netip.MustParseAddr("192.0.2.7")
 	lo, err := netlink.LinkByName("lo")
 	if err == nil {
-		err = netlink.AddrAdd(lo, &netlink.Addr{IPNet: network(netip.PrefixFrom(machine, 32))})
+		err = errors.Join(netlink.AddrAdd(lo, ownAddress(netip.PrefixFrom(machine, 32))),
+			netlink.AddrAdd(lo, ownAddress(prefix("2001:db8::7/128"))))
 	}
 	if err == nil {
-		err = EnsureBridge("keeltest-n", between, gateway)
+		err = EnsureBridge("keeltest-n", gateways...)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	node := NodeNetwork{File: filepath.Join(t.TempDir(), "netns", "node-2"), Link: "keeltest-v2", Bridge: "keeltest-n",
-		Address: netip.MustParsePrefix("10.241.0.2/24"), Gateway: gateway, Machine: machine, MTU: 1400}
+		Addresses: []netip.Prefix{prefix("10.241.0.2/24"), prefix("fd00:10:241::2/64")}, Gateways: gateways,
+		Machine: machine, MTU: 1400}
 	for range 2 {
 		if err := EnsureNode(node); err != nil {
 			t.Fatal(err)
 		}
 	}
-	expectReached(t, node.File, "10.241.0.1", "192.0.2.7")
+	expectReached(t, node.File, "10.241.0.1", "192.0.2.7", "fd00:10:241::1", "2001:db8::7")
 	if outer, err := netlink.LinkByName(node.Link); err != nil || outer.Attrs().MTU != 1400 {
 		t.Errorf("the node's link is %v, %v, want one that carries 1400 bytes", outer, err)
 	} else if port, err := netlink.LinkGetProtinfo(outer); err != nil || !port.Hairpin {
@@ -55,7 +59,7 @@ func TestANodesNetworkComesAndGoes(t *testing.T) {
 	if err := EnsureNode(node); err != nil {
 		t.Fatal(err)
 	}
-	expectReached(t, node.File, "10.241.0.1")
+	expectReached(t, node.File, "10.241.0.1", "2001:db8::7")
 	for range 2 {
 		if err := RemoveNode(node); err != nil {
 			t.Fatal(err)
@@ -83,14 +87,14 @@ func expectReached(t *testing.T, file string, addresses ...string) {
 	}
 	defer func() { _ = inside.Close() }()
 	for _, address := range addresses {
-		listener, err := net.Listen("tcp4", net.JoinHostPort(address, "7777"))
+		listener, err := net.Listen("tcp", net.JoinHostPort(address, "7777"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := netns.Set(inside); err != nil {
 			t.Fatal(err)
 		}
-		conn, err := net.DialTimeout("tcp4", net.JoinHostPort(address, "7777"), 5*time.Second)
+		conn, err := net.DialTimeout("tcp", net.JoinHostPort(address, "7777"), 5*time.Second)
 		if err == nil {
 			conn.Close()
 		}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"keelson.dev/cli/internal/host"
+	"keelson.dev/cli/internal/plan"
 	"keelson.dev/kit/hostports"
 	"keelson.dev/kit/keptport"
 	"keelson.dev/kit/nettest"
@@ -40,10 +41,10 @@ type machine struct {
 func newMachine(t *testing.T) machine {
 	t.Helper()
 	nettest.Own(t)
-	pods := netip.MustParsePrefix("10.244.0.0/16")
+	pods := plan.Range{IPv4: netip.MustParsePrefix("10.244.0.0/16")}
 	for _, err := range []error{
-		host.EnableForwarding(), host.SetNetworkRules("keelson-test", pods, pods),
-		host.EnsureBridge(bridge, podNet.Masked(), gateway),
+		host.EnableForwarding(false), host.SetNetworkRules("keelson-test", pods, pods),
+		host.EnsureBridge(bridge, netip.PrefixFrom(gateway, podNet.Bits())),
 		// The nodeagent does so.
 		os.WriteFile("/proc/sys/net/ipv4/conf/"+bridge+"/route_localnet", []byte("1"), 0o644),
 	} {

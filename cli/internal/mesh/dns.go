@@ -27,7 +27,7 @@ func (m *Mesh) InstallDNS(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("building a client: %w", err)
 	}
-	in := clusterdns.Input{Address: plan.DNSAddress(m.State.Ranges.Service), Domain: m.State.Domain,
+	in := clusterdns.Input{Address: plan.DNSAddress(m.State.Ranges.Service.IPv4), Domain: m.State.Domain,
 		Nodes: len(m.State.Nodes)}
 	for file, text := range map[string]*string{
 		"/etc/resolv.conf": &in.Resolver, "/run/systemd/resolve/resolv.conf": &in.Upstream,

@@ -141,12 +141,15 @@ func (m *Mesh) removeRoutes() error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(claimed, m.State.Ranges.Pod.Overlaps) {
-		return nil
-	}
-	failed := host.RemovePodRoutes(m.State.Ranges.Pod)
-	if m.State.Ranges.Nodes.IsValid() {
-		failed = errors.Join(failed, host.ReleaseRange(m.State.Ranges.Pod))
+	var failed error
+	for _, pods := range m.State.Ranges.Pod.Networks() {
+		if slices.ContainsFunc(claimed, pods.Overlaps) {
+			continue
+		}
+		failed = errors.Join(failed, host.RemovePodRoutes(pods))
+		if m.State.Ranges.Nodes.IsValid() {
+			failed = errors.Join(failed, host.ReleaseRange(pods))
+		}
 	}
 	return failed
 }

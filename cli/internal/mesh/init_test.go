@@ -386,7 +386,7 @@ func TestAddressesOfPodsAreNotTheMachines(t *testing.T) {
 	if got, err := m.machineAddresses(); err != nil || len(got) != len(all) {
 		t.Errorf("before there are Pods it has %v of %v, %v", got, all, err)
 	}
-	m.State.Ranges.Pod = netip.PrefixFrom(all[0], 32)
+	m.State.Ranges.Pod.IPv4 = netip.PrefixFrom(all[0], 32)
 	if got, err := m.machineAddresses(); err != nil || slices.Contains(got, all[0]) || len(got) != len(all)-1 {
 		t.Errorf("with Pods it has %v of %v, %v", got, all, err)
 	}

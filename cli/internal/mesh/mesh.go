@@ -151,7 +151,7 @@ func (m *Mesh) readiness(client *http.Client, process plan.Process) func(context
 func (m *Mesh) processInput(programs, logLevel string) (plan.ProcessInput, error) {
 	bind, advertise, err := m.addresses()
 	return plan.ProcessInput{
-		DNS: plan.DNSServer(m.State.DNS, m.State.Ranges.Service), Domain: m.State.Domain,
+		DNS: plan.DNSServer(m.State.DNS, m.State.Ranges.Service.IPv4), Domain: m.State.Domain,
 		PodNetwork: m.State.PodNetwork, ServiceProxy: m.State.ServiceProxy,
 		Layout: m.Layout, Ranges: m.State.Ranges, Ports: m.State.Ports, Nodes: m.State.NodeNames(),
 		BindAddress: bind, Advertise: advertise, Programs: programs, LogLevel: logLevel,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -46,18 +47,20 @@ func (m *Mesh) prepareNodes(options Options) error {
 
 // prepareNetworks sets up what several nodes on one machine need.
 func (m *Mesh) prepareNetworks() error {
-	if err := host.EnableForwarding(); err != nil {
-		return err
-	}
 	ranges := m.State.Ranges
-	if err := host.ClaimRanges(m.Layout.Number(), ranges.Pod, ranges.Service, ranges.Nodes); err != nil {
+	if err := host.EnableForwarding(ranges.Pod.Dual()); err != nil {
 		return err
 	}
-	if err := host.ReserveRange(ranges.Pod); err != nil {
+	if err := host.ClaimRanges(m.Layout.Number(), slices.Concat(ranges.Pod.Networks(), ranges.Service.Networks(),
+		ranges.Nodes.Networks())...); err != nil {
 		return err
 	}
-	between := ranges.Nodes
-	if err := host.EnsureBridge(m.Layout.NodesBridge(), between, plan.FirstAddress(between)); err != nil {
+	for _, pods := range ranges.Pod.Networks() {
+		if err := host.ReserveRange(pods); err != nil {
+			return err
+		}
+	}
+	if err := host.EnsureBridge(m.Layout.NodesBridge(), addressesBetween(ranges.Nodes, 0)...); err != nil {
 		return err
 	}
 	networks, err := m.nodeNetworks()
@@ -72,7 +75,7 @@ func (m *Mesh) prepareNetworks() error {
 	if !m.Network().Masquerade {
 		return nil
 	}
-	if err := host.SetNetworkRules(m.Layout.NetworkTable(), between, ranges.Pod); err != nil {
+	if err := host.SetNetworkRules(m.Layout.NetworkTable(), ranges.Nodes, ranges.Pod); err != nil {
 		// Without them Pods still reach each other and the machine, which is all that most work on one machine needs.
 		m.say("\n    Pods of further nodes cannot reach beyond this machine: %v", err)
 	}
@@ -96,11 +99,19 @@ func (m *Mesh) nodeNetworks() ([]host.NodeNetwork, error) {
 		}
 		networks = append(networks, host.NodeNetwork{
 			File: m.Layout.NetNS(n.Name), Link: m.Layout.LinkName(i), Bridge: m.Layout.NodesBridge(),
-			Address: netip.PrefixFrom(plan.NodeAddress(between, i), between.Bits()),
-			Gateway: plan.FirstAddress(between), Machine: advertise, MTU: host.MTU(advertise),
+			Addresses: addressesBetween(between, i), Gateways: addressesBetween(between, 0),
+			Machine: advertise, MTU: host.MTU(advertise),
 		})
 	}
 	return networks, nil
+}
+
+// addressesBetween are those of the node at an index, one in each network between the nodes.
+func addressesBetween(between plan.Range, index int) (addresses []netip.Prefix) {
+	for _, network := range between.Networks() {
+		addresses = append(addresses, netip.PrefixFrom(plan.NodeAddress(network, index), network.Bits()))
+	}
+	return addresses
 }
 
 func (m *Mesh) importImages(ctx context.Context, options Options) error {

@@ -39,6 +39,15 @@ func (m *Mesh) mustTake(t *testing.T) plan.Ranges {
 	return m.State.Ranges
 }
 
+func ipv4(text string) plan.Range { return plan.Range{IPv4: netip.MustParsePrefix(text)} }
+
+// overlap tells whether two ranges have an address in common.
+func overlap(a, b plan.Range) bool {
+	return slices.ContainsFunc(a.Networks(), func(network netip.Prefix) bool {
+		return slices.ContainsFunc(b.Networks(), network.Overlaps)
+	})
+}
+
 func (m *Mesh) mustSweep(t *testing.T) {
 	t.Helper()
 	if err := m.sweep(t.Context()); err != nil {
@@ -53,11 +62,11 @@ func TestMeshesShareNoRange(t *testing.T) {
 	before := nettest.Standing(t)
 	first, second := newMesh(t), newMesh(t)
 	one, two := first.mustTake(t), second.mustTake(t)
-	if one.Service.Overlaps(two.Service) || one.Pod.Overlaps(two.Pod) || one.Nodes.Overlaps(two.Nodes) {
+	if overlap(one.Service, two.Service) || overlap(one.Pod, two.Pod) || overlap(one.Nodes, two.Nodes) {
 		t.Errorf("one mesh has %v and another one %v", one, two)
 	}
 	err := newMesh(t).take(Options{ServiceRange: one.Service})
-	if want := "--service-range: " + one.Service.String() + " overlaps " + one.Service.String() +
+	if want := "--service-cidr: " + one.Service.String() + " overlaps " + one.Service.String() +
 		", which another mesh of this machine has: name a free one"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -78,8 +87,8 @@ func TestMeshesShareNoRange(t *testing.T) {
 func TestClaimsOutliveNoUp(t *testing.T) {
 	nettest.Own(t)
 	m, other := newMesh(t), newMesh(t)
-	services := netip.MustParsePrefix("10.7.0.0/16")
-	for _, asked := range []netip.Prefix{services, services, netip.MustParsePrefix("10.8.0.0/16")} {
+	services := ipv4("10.7.0.0/16")
+	for _, asked := range []plan.Range{services, services, ipv4("10.8.0.0/16")} {
 		m.State.Ranges = plan.Ranges{}
 		if err := m.take(Options{ServiceRange: asked}); err != nil {
 			t.Fatal(err)
@@ -100,8 +109,8 @@ func TestUnitsTakeTheirRanges(t *testing.T) {
 	}
 	m := newMesh(t)
 	m.Units = b.units()
-	for flag, options := range map[string]Options{"--pod-range": {PodRange: recorded.Ranges.Pod},
-		"--service-range": {ServiceRange: recorded.Ranges.Service}} {
+	for flag, options := range map[string]Options{plan.PodRangeFlag: {PodRange: recorded.Ranges.Pod},
+		plan.ServiceRangeFlag: {ServiceRange: recorded.Ranges.Service}} {
 		err := m.decideRanges(options, 1)
 		if err == nil || !strings.HasPrefix(err.Error(), flag) || !strings.Contains(err.Error(), "another mesh") {
 			t.Errorf("with %s of the units: %v", flag, err)
@@ -110,7 +119,7 @@ func TestUnitsTakeTheirRanges(t *testing.T) {
 	if err := m.decideRanges(Options{}, 1); err != nil {
 		t.Error(err)
 	}
-	if own := m.State.Ranges; own.Pod.Overlaps(recorded.Ranges.Pod) || own.Service.Overlaps(recorded.Ranges.Service) {
+	if own := m.State.Ranges; overlap(own.Pod, recorded.Ranges.Pod) || overlap(own.Service, recorded.Ranges.Service) {
 		t.Errorf("there are units with %v, and a mesh takes %v", recorded.Ranges, own)
 	}
 }
@@ -147,7 +156,7 @@ func leadToPods(t *testing.T, m *Mesh) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := &net.IPNet{IP: m.State.Ranges.Pod.Addr().AsSlice(), Mask: net.CIDRMask(24, 32)}
+	part := &net.IPNet{IP: m.State.Ranges.Pod.IPv4.Addr().AsSlice(), Mask: net.CIDRMask(24, 32)}
 	if err := netlink.RouteAdd(&netlink.Route{LinkIndex: bridge.Attrs().Index, Dst: part,
 		Protocol: podroute.Protocol}); err != nil {
 		t.Fatal(err)

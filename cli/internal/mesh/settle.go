@@ -19,8 +19,8 @@ type Options struct {
 	DataDir string
 	// Nodes is how many nodes there are to be, or KeepNodes.
 	Nodes        int
-	PodRange     netip.Prefix
-	ServiceRange netip.Prefix
+	PodRange     plan.Range
+	ServiceRange plan.Range
 	BindAddress  netip.Addr
 	Port         int
 	Sample       bool
@@ -80,12 +80,12 @@ func (m *Mesh) decideRanges(options Options, nodes int) error {
 		return err
 	}
 	in := plan.RangesInput{Pod: options.PodRange, Service: options.ServiceRange, Routes: routes, Claimed: claimed,
-		Nodes: nodes, PodNetwork: m.State.PodNetwork, Apart: m.State.Systemd}
+		IPv6: host.HasIPv6(), Nodes: nodes, PodNetwork: m.State.PodNetwork, Apart: m.State.Systemd}
 	if recorded := m.State.Ranges; recorded.Pod.IsValid() {
-		if err := sameRange("--pod-range", recorded.Pod, in.Pod); err != nil {
+		if err := sameRange(plan.PodRangeFlag, recorded.Pod, in.Pod); err != nil {
 			return err
 		}
-		if err := sameRange("--service-range", recorded.Service, in.Service); err != nil {
+		if err := sameRange(plan.ServiceRangeFlag, recorded.Service, in.Service); err != nil {
 			return err
 		}
 		in.Pod, in.Service, in.Between, in.Kept = recorded.Pod, recorded.Service, recorded.Nodes, true
@@ -117,7 +117,7 @@ func (m *Mesh) claimedByOthers() ([]netip.Prefix, error) {
 	return claimed, nil
 }
 
-func sameRange(flag string, recorded, asked netip.Prefix) error {
+func sameRange(flag string, recorded, asked plan.Range) error {
 	if asked.IsValid() && asked != recorded {
 		return fmt.Errorf("%s: this data directory has used %s from its start: leave the flag out", flag, recorded)
 	}
@@ -133,7 +133,7 @@ func (m *Mesh) decideAddresses(options Options, nodes int) error {
 	if err != nil {
 		return fmt.Errorf("reading bindAddress of %s: %w", m.Layout.State(), err)
 	}
-	in := plan.AdvertiseInput{Bind: bind, Between: m.State.Ranges.Nodes, Nodes: nodes}
+	in := plan.AdvertiseInput{Bind: bind, Between: m.State.Ranges.Nodes.IPv4, Nodes: nodes}
 	in.Recorded, _ = netip.ParseAddr(m.State.Advertise) // a new mesh has none
 	if in.Addresses, err = m.machineAddresses(); err != nil {
 		return err

@@ -2,7 +2,6 @@ package mesh
 
 import (
 	"errors"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -47,8 +46,8 @@ func TestPodsGoWithoutANetwork(t *testing.T) {
 func bedApart(t *testing.T) *bed {
 	t.Helper()
 	b := newBed(t)
-	b.options.PodRange = netip.MustParsePrefix("10.199.64.0/18")
-	b.options.ServiceRange = netip.MustParsePrefix("10.199.128.0/18")
+	b.options.PodRange = ipv4("10.199.64.0/18")
+	b.options.ServiceRange = ipv4("10.199.128.0/18")
 	return b
 }
 

@@ -131,8 +131,8 @@ func (m *Mesh) preparePKI() error {
 		return fmt.Errorf("reading the host's name: %w", err)
 	}
 	certificates := plan.DecidePKI(plan.PKIInput{
-		Addresses: addresses, HostName: name, Service: m.State.Ranges.Service, Domain: m.State.Domain,
-		Nodes: m.State.NodeNames(), Between: m.State.Ranges.Nodes,
+		Addresses: addresses, HostName: name, Service: m.State.Ranges.Service.IPv4, Domain: m.State.Domain,
+		Nodes: m.State.NodeNames(), Between: m.State.Ranges.Nodes.IPv4,
 	})
 	if _, err := pki.Ensure(m.Layout, certificates, time.Now()); err != nil {
 		return err

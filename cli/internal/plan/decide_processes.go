@@ -116,7 +116,7 @@ func (in ProcessInput) NodeServerURL(index int) string {
 	}
 	host := in.BindAddress
 	if host.IsUnspecified() {
-		host = FirstAddress(in.Ranges.Nodes)
+		host = FirstAddress(in.Ranges.Nodes.IPv4)
 	}
 	return "https://" + netip.AddrPortFrom(host, uint16(in.Ports[APIServer])).String()
 }
@@ -126,7 +126,17 @@ func (in ProcessInput) nodeAddress(index int) netip.Addr {
 	if index == 0 {
 		return in.Advertise
 	}
-	return NodeAddress(in.Ranges.Nodes, index)
+	return NodeAddress(in.Ranges.Nodes.IPv4, index)
+}
+
+// nodeIPs are the addresses of the node at an index, one of each family of the mesh. Of IPv6 all nodes have one between
+// them, the machine too: others of its own its neighbours would not find there.
+func (in ProcessInput) nodeIPs(index int) string {
+	addresses := in.nodeAddress(index).String()
+	if in.Ranges.Nodes.Dual() {
+		addresses += "," + NodeAddress(in.Ranges.Nodes.IPv6, index).String()
+	}
+	return addresses
 }
 
 // inside is a process in the namespaces of the node at an index: the first one has the machine's network.
@@ -204,7 +214,7 @@ func (in ProcessInput) nodeagent(node string, index int) Process {
 	args := append(in.common(name),
 		"--kubeconfig="+in.Layout.Kubeconfig(node),
 		"--node-name="+node,
-		"--node-ip="+address,
+		"--node-ip="+in.nodeIPs(index),
 		"--pod-network="+in.PodNetwork,
 		"--vxlan-id="+strconv.Itoa(in.Layout.Number()),
 		podRangeFlag+"="+in.Ranges.Pod.String(),

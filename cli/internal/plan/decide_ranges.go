@@ -7,109 +7,186 @@ import (
 	"slices"
 )
 
-// Candidates in the order in which they are tried: the ranges that users of the field expect first.
-var (
-	podCandidates     = candidates("10.244.0.0/16", "10.42.0.0/16", 10, 128, 240)
-	serviceCandidates = candidates("10.96.0.0/16", "10.43.0.0/16", 10, 16, 127)
+// Flags that name the ranges.
+const (
+	PodRangeFlag     = "--pod-cidr"
+	ServiceRangeFlag = "--service-cidr"
 )
 
-// nodeBits is the prefix length of one node's share of the Pod range: 254 addresses.
-const nodeBits = 24
+// Candidates in the order in which they are tried: the ranges that users of the field expect first. Those of IPv6 have
+// the numbers of those of IPv4.
+var (
+	podCandidates     = candidates("/56", 244, 42, 128, 240)
+	serviceCandidates = candidates("/112", 96, 43, 16, 127)
+)
+
+// Prefix lengths of one node's share of the Pod range: 254 addresses of IPv4, and what IPv6 has for a segment. The
+// controller that gives the shares keeps account of no more than 1<<shareBits of them.
+const (
+	nodeBits     = 24
+	nodeBitsIPv6 = 64
+	shareBits    = 16
+)
+
+// lengths are the prefix lengths that a network may have.
+type lengths struct{ least, most int }
+
+// What a range may be. Cluster DNS has the tenth address of the Services'.
+var (
+	podLengths     = [2]lengths{{8, nodeBits}, {nodeBitsIPv6 - shareBits, nodeBitsIPv6}}
+	serviceLengths = [2]lengths{{8, 28}, {nodeBitsIPv6, 124}}
+)
 
 // RangesInput is what choosing the address ranges depends on.
 type RangesInput struct {
-	// Pod and Service are what flags or an earlier run say; the zero Prefix leaves the choice to the plan.
-	Pod, Service netip.Prefix
+	// Pod and Service are what flags or an earlier run say; the zero Range leaves the choice to the plan.
+	Pod, Service Range
 	// Between is the network between the nodes, as an earlier run chose it.
-	Between netip.Prefix
+	Between Range
 	// Kept is set where an earlier run has chosen all of that: the data directory keeps it.
 	Kept bool
 	// Routes are the networks that the machine reaches by now, without those of this mesh and without default routes.
 	Routes []netip.Prefix
 	// Claimed are what other meshes of the machine have.
 	Claimed []netip.Prefix
-	Nodes   int
+	// IPv6 tells whether the machine's new links may have addresses of it.
+	IPv6  bool
+	Nodes int
 	// PodNetwork is what an earlier run recorded. Others lead to the Pods of the kept range as they please.
 	PodNetwork string
 	// Apart is set where each node is a machine of its own: nothing is needed between them.
 	Apart bool
 }
 
-// Ranges are the mesh's networks.
+// Ranges are the mesh's networks: all of IPv4 alone, or all of both families.
 type Ranges struct {
-	Pod     netip.Prefix `json:"pod"`
-	Service netip.Prefix `json:"service"`
-	// Nodes is the network between the nodes of one machine; the zero Prefix where each is a machine of its own.
-	Nodes netip.Prefix `json:"nodes,omitzero"`
+	Pod     Range `json:"pod"`
+	Service Range `json:"service"`
+	// Nodes is the network between the nodes of one machine; the zero Range where each is a machine of its own.
+	Nodes Range `json:"nodes,omitzero"`
 }
 
-// DecideRanges chooses ranges that collide neither with the machine's networks nor with each other.
+// DecideRanges chooses ranges that collide neither with the machine's networks nor with each other. Where one is asked
+// for of both families, all are of both.
 func DecideRanges(in RangesInput) (Ranges, error) {
-	ranges := Ranges{Pod: in.Pod, Service: in.Service, Nodes: in.Between}
 	if in.Kept && in.PodNetwork == Others {
-		in.Routes = slices.DeleteFunc(slices.Clone(in.Routes), func(route netip.Prefix) bool {
-			return in.Pod.Bits() <= route.Bits() && in.Pod.Contains(route.Addr())
-		})
+		in.Routes = slices.DeleteFunc(slices.Clone(in.Routes), in.Pod.Holds)
 	}
-	for _, check := range []struct {
-		flag   string
-		prefix netip.Prefix
-		bits   int
-	}{{"--pod-range", in.Pod, nodeBits}, {"--service-range", in.Service, 28}} {
-		if err := in.checkRange(check.flag, check.prefix, check.bits); err != nil {
-			return Ranges{}, err
-		}
+	if err := in.checkFamilies(); err != nil {
+		return Ranges{}, err
 	}
+	if err := in.checkRange(PodRangeFlag, in.Pod, podLengths, podCandidates); err != nil {
+		return Ranges{}, err
+	}
+	if err := in.checkRange(ServiceRangeFlag, in.Service, serviceLengths, serviceCandidates); err != nil {
+		return Ranges{}, err
+	}
+	ranges := Ranges{Pod: in.Pod, Service: in.Service, Nodes: in.Between}
 	var err error
 	if !ranges.Pod.IsValid() {
-		if ranges.Pod, err = in.pickRange("--pod-range", podCandidates, ranges.Service); err != nil {
+		if ranges.Pod, err = in.pickRange(PodRangeFlag, podCandidates, ranges.Service); err != nil {
 			return Ranges{}, err
 		}
 	}
 	if !ranges.Service.IsValid() {
-		if ranges.Service, err = in.pickRange("--service-range", serviceCandidates, ranges.Pod); err != nil {
+		if ranges.Service, err = in.pickRange(ServiceRangeFlag, serviceCandidates, ranges.Pod); err != nil {
 			return Ranges{}, err
 		}
 	}
-	if ranges.Pod.Overlaps(ranges.Service) {
-		return Ranges{}, fmt.Errorf("--service-range: %s overlaps the Pod range %s", ranges.Service, ranges.Pod)
+	for _, service := range ranges.Service.Networks() {
+		if pods, hit := overlapping(service, ranges.Pod.Networks()); hit {
+			return Ranges{}, fmt.Errorf("%s: %s overlaps the Pod range %s", ServiceRangeFlag, service, pods)
+		}
 	}
 	if !in.Apart {
 		if ranges.Nodes, err = in.betweenNodes(ranges); err != nil {
 			return Ranges{}, err
 		}
 	}
-	if room := 1 << (nodeBits - ranges.Pod.Bits()); in.Nodes > room {
-		return Ranges{}, fmt.Errorf("--nodes: %d nodes with a /%d each do not fit into the Pod range %s, at most %d do",
-			in.Nodes, nodeBits, ranges.Pod, room)
+	return ranges, checkRoom(in.Nodes, ranges.Pod)
+}
+
+// dual tells whether the mesh is of both families.
+func (in RangesInput) dual() bool { return in.Pod.Dual() || in.Service.Dual() }
+
+// checkFamilies says what keeps a mesh from having the families that are asked for.
+func (in RangesInput) checkFamilies() error {
+	if !in.dual() {
+		return nil
 	}
-	return ranges, nil
+	flag, asked, other, beside := PodRangeFlag, in.Pod, ServiceRangeFlag, in.Service
+	if !asked.Dual() {
+		flag, asked, other, beside = other, beside, flag, asked
+	}
+	switch {
+	case beside.IsValid() && !beside.Dual():
+		return fmt.Errorf("%s: %s is of IPv4 alone, and %s %s of both families: give both of both, or both of IPv4",
+			other, beside, flag, asked)
+	case in.Apart:
+		return fmt.Errorf("%s: %s is of both families, which keel up alone gives its nodes: give an IPv4 network", flag,
+			asked)
+	case !in.IPv6:
+		return fmt.Errorf("%s: %s needs IPv6, which this machine's kernel does not have or gives no new link "+
+			"(net.ipv6.conf.default.disable_ipv6)", flag, asked.IPv6)
+	}
+	return nil
+}
+
+// checkRoom says whether each node gets its share of every family.
+func checkRoom(nodes int, pods Range) error {
+	for _, network := range pods.Networks() {
+		bits := nodeBits
+		if network.Addr().Is6() {
+			bits = nodeBitsIPv6
+		}
+		if room := 1 << (bits - network.Bits()); nodes > room {
+			return fmt.Errorf("--nodes: %d nodes with a /%d each do not fit into the Pod range %s, at most %d do", nodes,
+				bits, network, room)
+		}
+	}
+	return nil
 }
 
 // betweenNodes is the network between the nodes, chosen where there is none yet. Other meshes of the machine have
 // theirs.
-func (in RangesInput) betweenNodes(ranges Ranges) (netip.Prefix, error) {
+func (in RangesInput) betweenNodes(ranges Ranges) (Range, error) {
 	if in.Between.IsValid() {
 		return in.Between, in.checkFree("the network between the nodes", in.Between)
 	}
-	for _, candidate := range betweenCandidates() {
-		if in.taken(candidate) == "" && !candidate.Overlaps(ranges.Pod) && !candidate.Overlaps(ranges.Service) {
-			return candidate, nil
-		}
+	taken := func(candidate netip.Prefix) bool {
+		_, hit := overlapping(candidate, slices.Concat(ranges.Pod.Networks(), ranges.Service.Networks()))
+		return hit || in.taken(candidate) != ""
 	}
-	return netip.Prefix{}, errors.New("no network is free between the nodes: all of 10.241.0.0/24 to 10.254.15.0/24 " +
-		"and 192.168.224.0/24 to 192.168.254.0/24 are Pods', Services', routed by this machine or another mesh's")
+	all := betweenCandidates()
+	var between Range
+	if free := slices.IndexFunc(all, func(c Range) bool { return !taken(c.IPv4) }); free >= 0 {
+		between.IPv4 = all[free].IPv4
+	} else {
+		return Range{}, errors.New("no network is free between the nodes: all of 10.241.0.0/24 to 10.254.15.0/24 " +
+			"and 192.168.224.0/24 to 192.168.254.0/24 are Pods', Services', routed by this machine or another mesh's")
+	}
+	if !in.dual() {
+		return between, nil
+	}
+	free := slices.IndexFunc(all, func(c Range) bool { return c.Dual() && !taken(c.IPv6) })
+	if free < 0 {
+		return Range{}, errors.New("no network of IPv6 is free between the nodes: all of fd00:10:241::/64 to " +
+			"fd00:10:254:f::/64 are Pods', Services', routed by this machine or another mesh's")
+	}
+	between.IPv6 = all[free].IPv6
+	return between, nil
 }
 
-func betweenCandidates() []netip.Prefix {
-	var all []netip.Prefix
+func betweenCandidates() []Range {
+	var all []Range
 	for i := byte(241); i <= 254; i++ {
 		for j := range byte(16) {
-			all = append(all, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, i, j, 0}), nodeBits))
+			all = append(all, Range{netip.PrefixFrom(netip.AddrFrom4([4]byte{10, i, j, 0}), nodeBits),
+				netip.MustParsePrefix(fmt.Sprintf("fd00:10:%d:%x::/%d", i, j, nodeBitsIPv6))})
 		}
 	}
 	for i := byte(224); i <= 254; i++ {
-		all = append(all, netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 168, i, 0}), nodeBits))
+		all = append(all, Range{IPv4: netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 168, i, 0}), nodeBits)})
 	}
 	return all
 }
@@ -127,27 +204,44 @@ func NodeAddress(between netip.Prefix, index int) netip.Addr {
 // FirstAddress is the first usable address of a range: a node's gateway, or the apiserver's own Service.
 func FirstAddress(prefix netip.Prefix) netip.Addr { return prefix.Masked().Addr().Next() }
 
-func (in RangesInput) checkRange(flag string, prefix netip.Prefix, maxBits int) error {
-	if !prefix.IsValid() {
-		return nil
+// checkRange says what is wrong with a range by itself, or with what it overlaps.
+func (in RangesInput) checkRange(flag string, asked Range, allowed [2]lengths, examples []Range) error {
+	for i, network := range asked.Networks() {
+		family, example, bits := "IPv4", examples[0].IPv4, allowed[i]
+		if network.Addr().Is6() {
+			family, example = "IPv6", examples[0].IPv6
+		}
+		if network != network.Masked() || network.Bits() < bits.least || network.Bits() > bits.most {
+			return fmt.Errorf("%s: %s must be an %s network of /%d to /%d without host bits, for example %s", flag,
+				network, family, bits.least, bits.most, example)
+		}
+		if other, hit := overlapping(network, nobodys); hit {
+			return fmt.Errorf("%s: %s overlaps %s, whose addresses are given to no Pod or Service", flag, network, other)
+		}
 	}
-	if !prefix.Addr().Is4() || prefix != prefix.Masked() || prefix.Bits() > maxBits || prefix.Bits() < 8 {
-		return fmt.Errorf("%s: %s must be an IPv4 network of /8 to /%d without host bits, for example %s", flag, prefix,
-			maxBits, podCandidates[0])
-	}
-	return in.checkFree(flag, prefix)
+	return in.checkFree(flag, asked)
 }
 
-func (in RangesInput) checkFree(what string, prefix netip.Prefix) error {
-	whose := in.taken(prefix)
-	if whose == "" {
-		return nil
+// nobodys are loopback, link-local, multicast and mapped addresses, and those that stand for none.
+var nobodys = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16"),
+	netip.MustParsePrefix("224.0.0.0/3"), netip.MustParsePrefix("::/8"), netip.MustParsePrefix("fe80::/10"),
+	netip.MustParsePrefix("ff00::/8"),
+}
+
+func (in RangesInput) checkFree(what string, asked Range) error {
+	for _, network := range asked.Networks() {
+		whose := in.taken(network)
+		if whose == "" {
+			continue
+		}
+		if in.Kept {
+			return fmt.Errorf("%s: %s, which this data directory has used from its start, overlaps %s: end that, or "+
+				"choose another data directory", what, network, whose)
+		}
+		return fmt.Errorf("%s: %s overlaps %s: name a free one", what, network, whose)
 	}
-	if in.Kept {
-		return fmt.Errorf("%s: %s, which this data directory has used from its start, overlaps %s: end that, or "+
-			"choose another data directory", what, prefix, whose)
-	}
-	return fmt.Errorf("%s: %s overlaps %s: name a free one", what, prefix, whose)
+	return nil
 }
 
 // taken says what of the machine a network overlaps; nothing where it is free.
@@ -161,14 +255,25 @@ func (in RangesInput) taken(prefix netip.Prefix) string {
 	return ""
 }
 
-func (in RangesInput) pickRange(flag string, candidates []netip.Prefix, other netip.Prefix) (netip.Prefix, error) {
-	for _, candidate := range candidates {
-		if in.taken(candidate) == "" && (!other.IsValid() || !candidate.Overlaps(other)) {
-			return candidate, nil
-		}
+// pickRange is the first of the candidates that is free, of each family by itself.
+func (in RangesInput) pickRange(flag string, candidates []Range, other Range) (Range, error) {
+	free := func(candidate netip.Prefix) bool {
+		_, hit := overlapping(candidate, other.Networks())
+		return !hit && in.taken(candidate) == ""
 	}
-	return netip.Prefix{}, fmt.Errorf("%s: every network that would be tried is routed by this machine or another "+
-		"mesh's: name a free one", flag)
+	four := slices.IndexFunc(candidates, func(c Range) bool { return free(c.IPv4) })
+	six := slices.IndexFunc(candidates, func(c Range) bool { return free(c.IPv6) })
+	switch {
+	case four < 0:
+		return Range{}, fmt.Errorf("%s: every network that would be tried is routed by this machine or another "+
+			"mesh's: name a free one", flag)
+	case !in.dual():
+		return Range{IPv4: candidates[four].IPv4}, nil
+	case six < 0:
+		return Range{}, fmt.Errorf("%s: every network of IPv6 that would be tried is routed by this machine or another "+
+			"mesh's: name a free one", flag)
+	}
+	return Range{candidates[four].IPv4, candidates[six].IPv6}, nil
 }
 
 func overlapping(prefix netip.Prefix, routes []netip.Prefix) (netip.Prefix, bool) {
@@ -180,10 +285,16 @@ func overlapping(prefix netip.Prefix, routes []netip.Prefix) (netip.Prefix, bool
 	return netip.Prefix{}, false
 }
 
-func candidates(first, second string, octet byte, from, to int) []netip.Prefix {
-	all := []netip.Prefix{netip.MustParsePrefix(first), netip.MustParsePrefix(second)}
+// candidates are 10.N.0.0/16 and fd00:10:N:: of these lengths, for the first two numbers and then for all that follow.
+func candidates(lengthIPv6 string, first, second, from, to byte) []Range {
+	numbers := []byte{first, second}
 	for i := from; i <= to; i++ {
-		all = append(all, netip.PrefixFrom(netip.AddrFrom4([4]byte{octet, byte(i), 0, 0}), 16))
+		numbers = append(numbers, i)
+	}
+	var all []Range
+	for _, i := range numbers {
+		all = append(all, Range{netip.PrefixFrom(netip.AddrFrom4([4]byte{10, i, 0, 0}), 16),
+			netip.MustParsePrefix(fmt.Sprintf("fd00:10:%d::%s", i, lengthIPv6))})
 	}
 	return all
 }

@@ -158,8 +158,8 @@ func UnitRanges(content string) []netip.Prefix {
 		if flag != podRangeFlag && flag != serviceRangeFlag {
 			continue
 		}
-		if taken, err := netip.ParsePrefix(value); err == nil {
-			ranges = append(ranges, taken)
+		if taken, err := ParseRange(value); err == nil {
+			ranges = append(ranges, taken.Networks()...)
 		}
 	}
 	return ranges

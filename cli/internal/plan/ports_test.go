@@ -181,7 +181,7 @@ func TestPortNeedsCoverEveryProcess(t *testing.T) {
 		seen[at] = need.Name
 	}
 	in := ProcessInput{Layout: layout, Ports: ports, Nodes: []string{"node-1", "node-2"},
-		Ranges: Ranges{Pod: prefix("10.244.0.0/16")}}
+		Ranges: Ranges{Pod: ranged("10.244.0.0/16")}}
 	for _, process := range in.flat() {
 		for _, arg := range process.Args {
 			if strings.HasSuffix(arg, ":0") || strings.HasSuffix(arg, "port=0") {

@@ -22,8 +22,8 @@ func input(nodes ...string) ProcessInput {
 	}
 	return ProcessInput{
 		Layout: layout, Ports: ports, Nodes: nodes, Programs: "/bin", LogLevel: "info",
-		Ranges: Ranges{Pod: prefix("10.244.0.0/16"), Service: prefix("10.96.0.0/16"),
-			Nodes: prefix("10.241.0.0/24")},
+		Ranges: Ranges{Pod: ranged("10.244.0.0/16"), Service: ranged("10.96.0.0/16"),
+			Nodes: ranged("10.241.0.0/24")},
 		BindAddress: netip.MustParseAddr("0.0.0.0"), Advertise: netip.MustParseAddr("192.0.2.7"),
 		PodNetwork: VXLAN, ServiceProxy: NFTables,
 	}
@@ -75,7 +75,7 @@ func TestASharedDisk(t *testing.T) {
 func TestEveryProcessHasWhatItNeeds(t *testing.T) {
 	in := input("node-1")
 	certificates := map[string]bool{"ca": true, "service-account": true}
-	for _, c := range DecidePKI(PKIInput{Service: in.Ranges.Service, Nodes: in.Nodes}) {
+	for _, c := range DecidePKI(PKIInput{Service: in.Ranges.Service.IPv4, Nodes: in.Nodes}) {
 		certificates[c.File] = true
 	}
 	for _, process := range in.flat() {
@@ -235,7 +235,7 @@ func TestFurtherNodesAreInNetworksOfTheirOwn(t *testing.T) {
 	if got := in.NodeServerURL(1); got != "https://192.0.2.7:6443" {
 		t.Errorf("where the apiserver listens on one address alone, node 2 asks at %s", got)
 	}
-	for _, c := range DecidePKI(PKIInput{Service: in.Ranges.Service, Nodes: in.Nodes, Between: in.Ranges.Nodes}) {
+	for _, c := range DecidePKI(PKIInput{Service: in.Ranges.Service.IPv4, Nodes: in.Nodes, Between: in.Ranges.Nodes.IPv4}) {
 		for file, address := range map[string]string{"apiserver": "10.241.0.1", "node-2-serving": "10.241.0.2",
 			"node-3-serving": "10.241.0.3", "status": "10.241.0.3"} {
 			if valid := slices.Contains(c.Addresses, netip.MustParseAddr(address)); c.File == file && !valid {

@@ -16,7 +16,7 @@ func machineInput() ProcessInput {
 	in := input("vm-1")
 	in.Layout, in.Programs = Layout{Dir: "/var/lib/keelson"}, "/opt/keelson/bin"
 	in.Ranges = Ranges{Pod: in.Ranges.Pod, Service: in.Ranges.Service}
-	in.PodNetwork, in.Domain, in.DNS = Routes, DefaultDomain, DNSAddress(in.Ranges.Service)
+	in.PodNetwork, in.Domain, in.DNS = Routes, DefaultDomain, DNSAddress(in.Ranges.Service.IPv4)
 	return in
 }
 
@@ -93,11 +93,12 @@ func TestUnitRanges(t *testing.T) {
 		got = append(got, UnitRanges(unit.Content)...)
 	}
 	slices.SortFunc(got, netip.Prefix.Compare)
-	if want := []netip.Prefix{in.Ranges.Service, in.Ranges.Pod}; !slices.Equal(slices.Compact(got), want) {
+	if want := []netip.Prefix{in.Ranges.Service.IPv4, in.Ranges.Pod.IPv4}; !slices.Equal(slices.Compact(got), want) {
 		t.Errorf("the units take %v, want %v", got, want)
 	}
 	for content, want := range map[string]int{"": 0, "--cluster-cidr": 0, "--cluster-cidr=": 0, "--cluster-cidr=x": 0,
-		"-> --cluster-cidr=10.0.0.0/8": 1, "x--cluster-cidr=10.0.0.0/8": 0} {
+		"-> --cluster-cidr=10.0.0.0/8": 1, "--cluster-cidr=10.0.0.0/8,fd00::/48": 2,
+		"--cluster-cidr=10.0.0.0/8,": 0, "x--cluster-cidr=10.0.0.0/8": 0} {
 		if got := UnitRanges(content); len(got) != want {
 			t.Errorf("%q takes %v, want %d", content, got, want)
 		}
