@@ -17,7 +17,7 @@ const dualPods = "--pod-cidr=10.231.0.0/16,fd00:75:231::/56"
 // other mesh takes its own.
 func TestDualStack(t *testing.T) {
 	before := nettest.Standing(t)
-	m := processes.New(t, 2, dualPods, processes.WithDNS)
+	m := processes.New(t, 2, dualPods)
 	scenario.BothFamilies(t, m)
 	refused := func(want string, args ...string) {
 		t.Helper()

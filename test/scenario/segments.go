@@ -26,31 +26,29 @@ func Segments(t *testing.T, m mesh.Mesh, cut, heal func(testing.TB)) {
 // SecondFamily reaches Pods and Services by their addresses of the second family, across what is between two nodes.
 func SecondFamily(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
-	w.secondFamily(t, w.second(w.startEchoes()))
-}
-
-// BothFamilies reaches Pods, Services and nodes by their addresses of both families.
-func BothFamilies(t *testing.T, m mesh.Mesh) {
-	w := In(t, m)
-	e := w.startEchoes()
-	t.Run("cluster address", func(t *testing.T) { w.on(t).reachesAll(e) })
-	t.Run("source", func(t *testing.T) { w.on(t).sourceAddress(e) })
-	t.Run("apiserver", func(t *testing.T) { w.on(t).apiserver(e.clients) })
-	t.Run("second", func(t *testing.T) {
-		e := w.on(t).second(e)
-		w.secondFamily(t, e)
-		t.Run("node ports", func(t *testing.T) { w.on(t).nodePorts(e) })
-	})
-	t.Run("cluster address beside the second", func(t *testing.T) { w.on(t).reachesAll(e) })
-}
-
-func (w *World) secondFamily(t *testing.T, e echoes) {
+	e := w.second(w.startEchoes())
 	t.Run("cluster address", func(t *testing.T) { w.on(t).reachesAll(e) })
 	t.Run("source", func(t *testing.T) { w.on(t).sourceAddress(e) })
 	t.Run("names", func(t *testing.T) { w.on(t).namesOfBoth() })
 	t.Run("own node", func(t *testing.T) { w.on(t).ownNode(e.clients, "local", e.family) })
 	t.Run("large", func(t *testing.T) { w.on(t).large(e) })
 	t.Run("nobody there", func(t *testing.T) { w.on(t).nobodyThere(e) })
+}
+
+// BothFamilies reaches Pods, Services and nodes by their addresses of the first family and of the second, where nodes
+// reach each other by both.
+func BothFamilies(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	e := w.startEchoes()
+	t.Run("apiserver", func(t *testing.T) { w.on(t).apiserver(e.clients) })
+	second := w.second(e)
+	for name, e := range map[string]echoes{"first": e, "second": second} {
+		t.Run(name, func(t *testing.T) {
+			t.Run("cluster address", func(t *testing.T) { w.on(t).reachesAll(e) })
+			t.Run("source", func(t *testing.T) { w.on(t).sourceAddress(e) })
+			t.Run("node ports", func(t *testing.T) { w.on(t).nodePorts(e) })
+		})
+	}
 }
 
 // paired is a Pod with a name below a headless Service that shows its addresses of both families.

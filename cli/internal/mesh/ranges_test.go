@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +76,52 @@ func TestMeshesShareNoRange(t *testing.T) {
 	}
 	for _, m := range []*Mesh{first, second} {
 		m.mustSweep(t)
+		m.mustSweep(t)
+	}
+	if after := nettest.Standing(t); !slices.Equal(after, before) {
+		t.Errorf("there are %v, want %v as before", after, before)
+	}
+}
+
+// Of both families a mesh takes its ranges as of one, and leaves nothing of either.
+func TestAMeshOfBothFamilies(t *testing.T) {
+	nettest.Own(t)
+	for _, file := range []string{"ipv4/ip_forward", "ipv6/conf/all/forwarding"} { // which stay, and bring routes along
+		if err := os.WriteFile("/proc/sys/net/"+file, []byte("1"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := nettest.Standing(t)
+	both, err := plan.ParseRange("10.9.0.0/16,fd00:9::/56")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := newMesh(t), newMesh(t)
+	for _, m := range []*Mesh{first, second} {
+		m.State.Nodes = append(m.State.Nodes, state.Node{Name: "node-2"})
+	}
+	for range 2 {
+		if err := first.take(Options{PodRange: both}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := second.take(Options{PodRange: plan.Range{IPv4: both.IPv4}}); err == nil {
+		t.Error("another mesh takes the same Pods of IPv4")
+	}
+	both.IPv4 = netip.MustParsePrefix("10.10.0.0/16")
+	want := "--pod-cidr: fd00:9::/56 overlaps fd00:9::/56, which another mesh of this machine has: name a free one"
+	if err := second.take(Options{PodRange: both}); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	both.IPv6 = netip.MustParsePrefix("fd00:a::/56")
+	if err := second.take(Options{PodRange: both}); err != nil {
+		t.Fatal(err)
+	}
+	if one, two := first.State.Ranges, second.State.Ranges; overlap(one.Service, two.Service) ||
+		overlap(one.Nodes, two.Nodes) || !two.Nodes.Dual() || !two.Service.Dual() {
+		t.Errorf("one mesh has %v and another one %v", one, two)
+	}
+	for _, m := range []*Mesh{first, second} {
 		m.mustSweep(t)
 	}
 	if after := nettest.Standing(t); !slices.Equal(after, before) {

@@ -47,6 +47,34 @@ func TestProcessesStandInTheirOrder(t *testing.T) {
 	}
 }
 
+// Every daemon is told of both families where a mesh has both, and each node of its addresses; elsewhere of IPv4 alone.
+func TestFamilies(t *testing.T) {
+	both := input("node-1", "node-2")
+	both.Ranges = Ranges{Pod: ranged("10.244.0.0/16,fd00:1::/56"), Service: ranged("10.96.0.0/16,fd00:2::/112"),
+		Nodes: ranged("10.241.0.0/24,fd00:3::/64")}
+	for want, in := range map[[4]string]ProcessInput{
+		{"10.244.0.0/16", "10.96.0.0/16", "192.0.2.7", "10.241.0.2"}:                                              input("node-1", "node-2"),
+		{"10.244.0.0/16,fd00:1::/56", "10.96.0.0/16,fd00:2::/112", "192.0.2.7,fd00:3::1", "10.241.0.2,fd00:3::2"}: both,
+	} {
+		got := map[string]map[string]string{}
+		for _, process := range in.flat() {
+			got[process.Name] = flagsOf(process)
+		}
+		for process, flags := range map[string]map[string]string{
+			APIServer:                  {serviceRangeFlag: want[1]},
+			WorkloadControllers:        {podRangeFlag: want[0]},
+			NodeagentProcess("node-1"): {podRangeFlag: want[0], serviceRangeFlag: want[1], "--node-ip": want[2]},
+			NodeagentProcess("node-2"): {podRangeFlag: want[0], serviceRangeFlag: want[1], "--node-ip": want[3]},
+		} {
+			for flag, value := range flags {
+				if got[process][flag] != value {
+					t.Errorf("%s has %s=%s, want %s", process, flag, got[process][flag], value)
+				}
+			}
+		}
+	}
+}
+
 func TestTheControlPlaneAloneHasNoContainers(t *testing.T) {
 	for _, process := range input().flat() {
 		if process.Socket != "" || strings.Contains(process.Program, "nodeagent") {
