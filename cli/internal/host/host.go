@@ -3,6 +3,7 @@ package host
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -133,6 +134,9 @@ func EnsureBridge(name string, addresses ...netip.Prefix) error {
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
 		attributes := netlink.NewLinkAttrs()
 		attributes.Name = name
+		// The lowest one of its ports, which it would have otherwise, becomes another as nodes come.
+		sum := sha256.Sum256([]byte(name))
+		attributes.HardwareAddr = append(net.HardwareAddr{sum[0]&^1 | 2}, sum[1:6]...) // of one device, given out locally
 		if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attributes}); err != nil {
 			return fmt.Errorf("making the bridge %s: %w", name, err)
 		}

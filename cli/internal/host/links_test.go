@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -48,12 +49,34 @@ func TestABridgeTakesItsRange(t *testing.T) {
 	}
 	expectRoutes(t, nobodys, plan.Range{}, pods.Networks()...)
 	expectRoutes(t, "keeltest-", plan.Range{})
+	expectHardware(t, "keeltest-1")
 	for range 2 {
 		if err := RemoveLink("keeltest-1"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	expectRoutes(t, nobodys, plan.Range{})
+}
+
+// expectHardware wants a bridge to keep its hardware address when it gets a port with the lowest one that there is.
+func expectHardware(t *testing.T, name string) {
+	t.Helper()
+	bridge, err := netlink.LinkByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "port", MasterIndex: bridge.Attrs().Index,
+		HardwareAddr: net.HardwareAddr{2, 0, 0, 0, 0, 1}}, PeerName: "port-in"}
+	if err := netlink.LinkAdd(port); err != nil {
+		t.Fatal(err)
+	}
+	now, err := netlink.LinkByName(name)
+	if err != nil || now.Attrs().HardwareAddr.String() != bridge.Attrs().HardwareAddr.String() {
+		t.Errorf("with a port %s is %v, %v, and was %v", name, now.Attrs().HardwareAddr, err, bridge.Attrs().HardwareAddr)
+	}
+	if err := netlink.LinkDel(port); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A range that a mesh has reserved is seen by others, and not by itself.

@@ -67,6 +67,11 @@ func hardwareOf(node Node) Hardware {
 	if len(node.Ranges) > 0 {
 		text = node.Ranges[0].String()
 	}
+	return hardware(text)
+}
+
+// hardware is an address that goes with a text.
+func hardware(text string) Hardware {
 	sum := sha256.Sum256([]byte(text))
 	h := Hardware(sum[:6])
 	h[0] = h[0]&^1 | 2 // of one device, given out locally

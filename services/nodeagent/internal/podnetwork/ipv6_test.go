@@ -134,6 +134,24 @@ func TestTheBridgeIsUsableAtOnce(t *testing.T) {
 	}
 }
 
+// A Pod that comes does not give the bridge another hardware address: what the others send there would be lost until
+// they ask again, of IPv6 for most of a minute.
+func TestTheBridgeKeepsItsHardware(t *testing.T) {
+	nettest.Own(t)
+	k := kernel{bridge: "keel0", tunnel: tunnelName("keel0"), cluster: prefixes("10.244.0.0/16")}
+	_, err := k.apply(Decide(Input{Mode: Routes, Own: at("n1", "10.244.1.0/24", "192.0.2.1"), MTU: 1500}))
+	must(t, err)
+	before, err := netlink.LinkByName("keel0")
+	must(t, err)
+	must(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "pod", MasterIndex: before.Attrs().Index,
+		HardwareAddr: net.HardwareAddr{2, 0, 0, 0, 0, 1}}, PeerName: "pod-in"}))
+	after, err := netlink.LinkByName("keel0")
+	must(t, err)
+	if was, is := before.Attrs().HardwareAddr.String(), after.Attrs().HardwareAddr.String(); was != is {
+		t.Errorf("with a Pod the bridge is %s, and was %s", is, was)
+	}
+}
+
 // tentative is IFA_F_TENTATIVE.
 const tentative = 0x40
 

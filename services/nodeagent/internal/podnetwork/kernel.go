@@ -60,7 +60,12 @@ func (k kernel) apply(plan Plan) (problems []string, err error) {
 
 // ensureBridge makes the bridge of this node's Pods, with the gateways' addresses and no other of the cluster's.
 func (k kernel) ensureBridge(plan Plan) error {
-	link, err := ensureLink(&netlink.Bridge{LinkAttrs: named(k.bridge)}, func(netlink.Link) bool { return true })
+	bridge := &netlink.Bridge{LinkAttrs: named(k.bridge)}
+	// Without one of its own a bridge has the lowest hardware address of its ports: as Pods come and go it would become
+	// another one, and what others still send to the former is lost.
+	own := hardware(k.bridge)
+	bridge.HardwareAddr = own[:]
+	link, err := ensureLink(bridge, func(netlink.Link) bool { return true })
 	if err != nil {
 		return err
 	}
