@@ -226,16 +226,16 @@ func TestParseRange(t *testing.T) {
 	for text, want := range map[string]string{
 		"10.1.0.0": `"10.1.0.0" must be an IPv4 network such as 10.244.0.0/16, or one of each family such as ` +
 			"10.244.0.0/16,fd00:10:244::/56",
-		"10.1.0.0/16,":                      `"" must be an IPv4 network`,
-		"10.1.0.0/16,fd00::/56,fd01::/56":   "10.1.0.0/16,fd00::/56,fd01::/56 are 3 networks: give one of IPv4, or one of",
-		"10.1.0.0/16,10.2.0.0/16":           "10.1.0.0/16 and 10.2.0.0/16 are of one family: give one of IPv4, or one of",
-		"fd00::/56,fd01::/56":               "fd00::/56 and fd01::/56 are of one family",
-		"fd00::/56":                         "fd00::/56 is of IPv6, which a mesh has only beside IPv4: give IPV4,fd00::/56",
-		"fd00::/56,10.1.0.0/16":             "fd00::/56 comes first, and the first family of a mesh is IPv4: give 10.1.0.0/16,fd00::/56",
+		"10.1.0.0/16,":                    `"" must be an IPv4 network`,
+		"10.1.0.0/16,fd00::/56,fd01::/56": "10.1.0.0/16,fd00::/56,fd01::/56 are 3 networks: give one of IPv4, or one of",
+		"10.1.0.0/16,10.2.0.0/16":         "10.1.0.0/16 and 10.2.0.0/16 are of one family: give one of IPv4, or one of",
+		"fd00::/56,fd01::/56":             "fd00::/56 and fd01::/56 are of one family",
+		"fd00::/56":                       "fd00::/56 is of IPv6, which a mesh has only beside IPv4: give IPV4,fd00::/56",
+		"fd00::/56,10.1.0.0/16": "fd00::/56 comes first, and the first family of a mesh is IPv4: give " +
+			"10.1.0.0/16,fd00::/56",
 		"10.1.0.0/16,fd00::/56,10.2.0.0/16": "are 3 networks",
 	} {
-		if got, err := ParseRange(text); err == nil || !strings.HasPrefix(err.Error(), want) &&
-			!strings.HasSuffix(err.Error(), want) && !strings.Contains(err.Error(), want) {
+		if got, err := ParseRange(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is %v, %v, want %q", text, got, err, want)
 		}
 	}
