@@ -33,8 +33,8 @@ var formerNames = map[string]string{"pod-range": "pod-cidr", "service-range": "s
 func (f *meshFlags) add(set *pflag.FlagSet, timeout time.Duration, port string) {
 	set.StringVar(&f.podRange, "pod-cidr", "", "IPv4 network of the Pods, for example 10.244.0.0/16, or one of each "+
 		"family for keel up, comma-separated, IPv4 first; default: one that this machine does not use")
-	set.StringVar(&f.serviceRange, "service-cidr", "", "IPv4 network of the Services, or one of each family as for the "+
-		"Pods; default: one that this machine does not use, of IPv6 too if --pod-cidr has it")
+	set.StringVar(&f.serviceRange, "service-cidr", "", "IPv4 network of the Services, or one of each family as for "+
+		"the Pods; default: one that this machine does not use, of IPv6 too if --pod-cidr has it")
 	set.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(cmp.Or(formerNames[name], name))
 	})

@@ -136,7 +136,8 @@ func EnsureBridge(name string, addresses ...netip.Prefix) error {
 		attributes.Name = name
 		// The lowest one of its ports, which it would have otherwise, becomes another as nodes come.
 		sum := sha256.Sum256([]byte(name))
-		attributes.HardwareAddr = append(net.HardwareAddr{sum[0]&^1 | 2}, sum[1:6]...) // of one device, given out locally
+		attributes.HardwareAddr = sum[:6]
+		attributes.HardwareAddr[0] = sum[0]&^1 | 2 // of one device, given out locally
 		if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attributes}); err != nil {
 			return fmt.Errorf("making the bridge %s: %w", name, err)
 		}

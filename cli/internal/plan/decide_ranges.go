@@ -140,8 +140,8 @@ func checkRoom(nodes int, pods Range) error {
 			bits = nodeBitsIPv6
 		}
 		if room := 1 << (bits - network.Bits()); nodes > room {
-			return fmt.Errorf("--nodes: %d nodes with a /%d each do not fit into the Pod range %s, at most %d do", nodes,
-				bits, network, room)
+			return fmt.Errorf("--nodes: %d nodes with a /%d each do not fit into the Pod range %s, at most %d do",
+				nodes, bits, network, room)
 		}
 	}
 	return nil
@@ -216,7 +216,8 @@ func (in RangesInput) checkRange(flag string, asked Range, allowed [2]lengths, e
 				network, family, bits.least, bits.most, example)
 		}
 		if other, hit := overlapping(network, nobodys); hit {
-			return fmt.Errorf("%s: %s overlaps %s, whose addresses are given to no Pod or Service", flag, network, other)
+			return fmt.Errorf("%s: %s overlaps %s, whose addresses are given to no Pod or Service", flag, network,
+				other)
 		}
 	}
 	return in.checkFree(flag, asked)
@@ -270,8 +271,8 @@ func (in RangesInput) pickRange(flag string, candidates []Range, other Range) (R
 	case !in.dual():
 		return Range{IPv4: candidates[four].IPv4}, nil
 	case six < 0:
-		return Range{}, fmt.Errorf("%s: every network of IPv6 that would be tried is routed by this machine or another "+
-			"mesh's: name a free one", flag)
+		return Range{}, fmt.Errorf("%s: every network of IPv6 that would be tried is routed by this machine or "+
+			"another mesh's: name a free one", flag)
 	}
 	return Range{candidates[four].IPv4, candidates[six].IPv6}, nil
 }

@@ -77,17 +77,19 @@ func ParseRange(text string) (Range, error) {
 	first := networks[0]
 	if len(networks) == 1 {
 		if first.Addr().Is6() {
-			return Range{}, fmt.Errorf("%s is of IPv6, which a mesh has only beside IPv4: give IPV4,%[1]s, for example %s",
-				first, exampleDual)
+			return Range{}, fmt.Errorf("%s is of IPv6, which a mesh has only beside IPv4: give IPV4,%[1]s, for "+
+				"example %s", first, exampleDual)
 		}
 		return Range{IPv4: first}, nil
 	}
 	second := networks[1]
 	switch {
 	case first.Addr().Is4() == second.Addr().Is4():
-		return Range{}, fmt.Errorf("%s and %s are of one family: give one of IPv4, or one of each family", first, second)
+		return Range{}, fmt.Errorf("%s and %s are of one family: give one of IPv4, or one of each family", first,
+			second)
 	case first.Addr().Is6():
-		return Range{}, fmt.Errorf("%s comes first, and the first family of a mesh is IPv4: give %s,%[1]s", first, second)
+		return Range{}, fmt.Errorf("%s comes first, and the first family of a mesh is IPv4: give %s,%[1]s", first,
+			second)
 	}
 	return Range{IPv4: first, IPv6: second}, nil
 }
