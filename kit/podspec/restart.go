@@ -15,7 +15,7 @@ const (
 )
 
 // validateRestart checks when a container is started again: its own policy, and rules that go before it. Rules stand
-// beside a policy of the container itself. Source: KEP-5307.
+// beside a policy of the container itself, whichever kind of container it is. Source: KEP-5307, KEP-5532.
 func validateRestart(c *corev1.Container, fldPath *field.Path) field.ErrorList {
 	errs := fieldcheck.OneOfPtr(c.RestartPolicy, fldPath.Child("restartPolicy"), corev1.ContainerRestartPolicyAlways,
 		corev1.ContainerRestartPolicyOnFailure, corev1.ContainerRestartPolicyNever)
@@ -37,7 +37,8 @@ func validateRestart(c *corev1.Container, fldPath *field.Path) field.ErrorList {
 }
 
 func validateRestartRule(rule *corev1.ContainerRestartRule, fldPath *field.Path) field.ErrorList {
-	errs := fieldcheck.OneOf(rule.Action, fldPath.Child("action"), corev1.ContainerRestartRuleActionRestart)
+	errs := fieldcheck.OneOf(rule.Action, fldPath.Child("action"), corev1.ContainerRestartRuleActionRestart,
+		corev1.ContainerRestartRuleActionRestartAllContainers)
 	codes, at := rule.ExitCodes, fldPath.Child("exitCodes")
 	if codes == nil {
 		return append(errs, field.Required(at, "must be specified"))

@@ -29,6 +29,8 @@ func TestValidateRestart(t *testing.T) {
 		}
 		return all
 	}
+	restartAll := restartRule(2)
+	restartAll.Action = "RestartAllContainers"
 	const at = "spec.containers[0].restartPolicy"
 	runAll(t, []row{
 		{name: "always", change: rules(always)},
@@ -39,6 +41,11 @@ func TestValidateRestart(t *testing.T) {
 		{name: "a rule", change: rules(&never, restartRule(1))},
 		{name: "a rule of a sidecar", change: withInit(corev1.Container{Name: "i", Image: "i", RestartPolicy: always,
 			RestartPolicyRules: many(1)})},
+		{name: "a rule for all containers", change: rules(&never, restartAll)},
+		{name: "of an init container", change: withInit(corev1.Container{Name: "i", Image: "i", RestartPolicy: &never,
+			RestartPolicyRules: []corev1.ContainerRestartRule{restartAll}})},
+		{name: "of a sidecar", change: withInit(corev1.Container{Name: "i", Image: "i", RestartPolicy: always,
+			RestartPolicyRules: []corev1.ContainerRestartRule{restartAll}})},
 		{name: "a rule without a policy", change: rules(nil, restartRule(1)),
 			want: []string{at + `: Required value: must specify restartPolicy when restart rules are used`}},
 		{name: "as many rules as there may be", change: rules(&never, many(20)...)},
@@ -52,12 +59,12 @@ func TestValidateRestart(t *testing.T) {
 			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: "NotIn", Values: []int32{1, 2, 1}}}),
 			want: []string{at + `Rules[0].exitCodes.values[2]: Duplicate value: 1`}},
 		{name: "all wrong", change: rules(&never, corev1.ContainerRestartRule{},
-			corev1.ContainerRestartRule{Action: "RestartAllContainers",
+			corev1.ContainerRestartRule{Action: "RestartAll",
 				ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: "Equals"}}),
 			want: []string{
-				at + `Rules[0].action: Unsupported value: "": supported values: "Restart"`,
+				at + `Rules[0].action: Unsupported value: "": supported values: "Restart", "RestartAllContainers"`,
 				at + `Rules[0].exitCodes: Required value: must be specified`,
-				at + `Rules[1].action: Unsupported value: "RestartAllContainers": supported values: "Restart"`,
+				at + `Rules[1].action: Unsupported value: "RestartAll": supported values: "Restart", "RestartAllContainers"`,
 				at + `Rules[1].exitCodes.operator: Unsupported value: "Equals": supported values: "In", "NotIn"`,
 			}},
 	})

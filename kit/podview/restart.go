@@ -7,12 +7,11 @@ import (
 )
 
 // Restarts says whether a container of a Pod with that restart policy is started again after its process has ended with
-// the exit code: if a rule of the container names the code, or else by its own policy, or where it has none by the
-// Pod's. An init container that has succeeded is done all the same, and ephemeral containers are never started again.
-// Source: KEP-5307.
+// the exit code: if a rule of the container names the code, be it with all others, or else by its own policy, or where
+// it has none by the Pod's. An init container that has succeeded is done all the same, and ephemeral containers are
+// never started again. Source: KEP-5307.
 func Restarts(policy corev1.RestartPolicy, c *corev1.Container, exitCode int32) bool {
-	named := func(rule corev1.ContainerRestartRule) bool { return names(rule, exitCode) }
-	if slices.ContainsFunc(c.RestartPolicyRules, named) {
+	if action(c, exitCode) != "" {
 		return true
 	}
 	switch own(policy, c) {
@@ -30,6 +29,22 @@ func MayRestart(policy corev1.RestartPolicy, c *corev1.Container) bool {
 	return len(c.RestartPolicyRules) > 0 || own(policy, c) != corev1.RestartPolicyNever
 }
 
+// RestartsAll says whether all containers of the Pod begin anew, its init containers first, after this one has ended
+// with the exit code: of the rules that name the code the first one counts. Source: KEP-5532.
+func RestartsAll(c *corev1.Container, exitCode int32) bool {
+	return action(c, exitCode) == corev1.ContainerRestartRuleActionRestartAllContainers
+}
+
+// MayRestartAll says whether a container of the Pod has a rule by which all of them begin anew.
+func MayRestartAll(pod *corev1.PodSpec) bool {
+	has := func(c corev1.Container) bool {
+		return slices.ContainsFunc(c.RestartPolicyRules, func(rule corev1.ContainerRestartRule) bool {
+			return rule.Action == corev1.ContainerRestartRuleActionRestartAllContainers
+		})
+	}
+	return slices.ContainsFunc(pod.InitContainers, has) || slices.ContainsFunc(pod.Containers, has)
+}
+
 // own is the container's restart policy, or that of its Pod.
 func own(policy corev1.RestartPolicy, c *corev1.Container) corev1.RestartPolicy {
 	if c.RestartPolicy != nil {
@@ -38,14 +53,26 @@ func own(policy corev1.RestartPolicy, c *corev1.Container) corev1.RestartPolicy 
 	return policy
 }
 
-// names says whether a rule has the container started again after the exit code. A rule that says something else is
+// action is that of the first rule that names the exit code, empty if none does. A rule that says something else is
 // none of those that the API takes.
-func names(rule corev1.ContainerRestartRule, exitCode int32) bool {
-	if rule.Action != corev1.ContainerRestartRuleActionRestart || rule.ExitCodes == nil {
+func action(c *corev1.Container, exitCode int32) corev1.ContainerRestartRuleAction {
+	for _, rule := range c.RestartPolicyRules {
+		switch rule.Action {
+		case corev1.ContainerRestartRuleActionRestart, corev1.ContainerRestartRuleActionRestartAllContainers:
+			if names(rule.ExitCodes, exitCode) {
+				return rule.Action
+			}
+		}
+	}
+	return ""
+}
+
+func names(codes *corev1.ContainerRestartRuleOnExitCodes, exitCode int32) bool {
+	if codes == nil {
 		return false
 	}
-	listed := slices.Contains(rule.ExitCodes.Values, exitCode)
-	switch rule.ExitCodes.Operator {
+	listed := slices.Contains(codes.Values, exitCode)
+	switch codes.Operator {
 	case corev1.ContainerRestartRuleOnExitCodesOpIn:
 		return listed
 	case corev1.ContainerRestartRuleOnExitCodesOpNotIn:

@@ -88,8 +88,12 @@ func validateConditions(conditions []corev1.PodCondition, fldPath *field.Path) f
 	return errs
 }
 
-// validateRestarts refuses to take a container back from its end if it is not restarted.
+// validateRestarts refuses to take a container back from its end if it is not restarted. Where a rule may restart all
+// containers of the Pod, none has ended for good.
 func validateRestarts(p, old *corev1.Pod) field.ErrorList {
+	if podview.MayRestartAll(&p.Spec) {
+		return nil
+	}
 	errs := refuseRestarts(p.Status.ContainerStatuses, old.Status.ContainerStatuses, p.Spec.RestartPolicy,
 		p.Spec.Containers, statusPath.Child("containerStatuses"))
 	return append(errs, refuseRestarts(p.Status.InitContainerStatuses, old.Status.InitContainerStatuses,

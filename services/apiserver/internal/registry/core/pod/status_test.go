@@ -228,6 +228,29 @@ func TestValidateRestartsByOwnPolicy(t *testing.T) {
 	}
 }
 
+// A rule of any container may restart all of them, whatever their own policies say.
+func TestValidateRestartsOfAll(t *testing.T) {
+	for action, taken := range map[corev1.ContainerRestartRuleAction]bool{
+		corev1.ContainerRestartRuleActionRestart:              false,
+		corev1.ContainerRestartRuleActionRestartAllContainers: true,
+	} {
+		old := nginx()
+		old.Spec.RestartPolicy = corev1.RestartPolicyNever
+		old.Spec.Containers = append(old.Spec.Containers, corev1.Container{Name: "watcher", Image: "w",
+			RestartPolicyRules: []corev1.ContainerRestartRule{{Action: action,
+				ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: "In", Values: []int32{42}}}}})
+		ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+		old.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init", State: ended}}
+		old.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "nginx", State: ended}}
+		p := old.DeepCopy()
+		waits := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}
+		p.Status.InitContainerStatuses[0].State, p.Status.ContainerStatuses[0].State = waits, waits
+		if errs := ValidateStatusUpdate(p, old); (len(errs) == 0) != taken {
+			t.Errorf("%s: %v, taken %v", action, errs.ToAggregate(), taken)
+		}
+	}
+}
+
 // Sidecars restart whatever the Pod's policy is; ordinary init containers follow it.
 func TestValidateRestartsOfInitContainers(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
