@@ -1,6 +1,6 @@
 // Package checkpoint keeps on disk what neither the API nor the container runtime can tell an agent that starts: where
-// the back-off of a container began, which postStart hooks have finished, why the node ended a Pod, and what it gave
-// one that was resized. There is one small file per Pod, and most Pods need none.
+// the back-off of a container began, which postStart hooks have finished, why the node ended a Pod, what it gave one
+// that was resized, and which instances are of the time before all containers began anew. There is one small file per Pod, and most Pods need none.
 package checkpoint
 
 import (
@@ -27,9 +27,10 @@ import (
 //	2  Ended
 //	3  Resize
 //	4  Ended.Disruption
+//	5  RestartAll
 const (
 	oldest  = 1
-	version = 4
+	version = 5
 )
 
 // Record is what is kept of one Pod.
@@ -43,6 +44,19 @@ type Record struct {
 	Ended *Ended `json:"ended,omitempty"`
 	// Resize is kept of a Pod that asked for another size; nil of one that never did.
 	Resize *Resize `json:"resize,omitempty"`
+	// RestartAll is the last time that all containers began anew; nil if they never did.
+	RestartAll *RestartAll `json:"restartAll,omitempty"`
+}
+
+// RestartAll is the last time that all containers of a Pod were made to begin anew.
+type RestartAll struct {
+	// Container is the one that ended so that its rule asked for it, and how.
+	Container string `json:"container"`
+	ExitCode  int32  `json:"exitCode"`
+	// Last holds, by container name, the attempt of the last instance before.
+	Last map[string]uint32 `json:"last"`
+	// Stopped lists the containers whose last instance had not ended by itself.
+	Stopped []string `json:"stopped,omitempty"`
 }
 
 // Resize is how far the resizes of a Pod have come.
@@ -69,7 +83,7 @@ type Ended struct {
 
 // Empty reports whether there is nothing to keep.
 func (r Record) Empty() bool {
-	return len(r.Streaks) == 0 && len(r.Hooked) == 0 && r.Ended == nil && r.Resize == nil
+	return len(r.Streaks) == 0 && len(r.Hooked) == 0 && r.Ended == nil && r.Resize == nil && r.RestartAll == nil
 }
 
 // Store is a directory of records.

@@ -22,7 +22,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Record{Version: 4, Streaks: map[string]uint32{"web": 7}, Hooked: []string{"c1"},
+	want := Record{Version: 5, Streaks: map[string]uint32{"web": 7}, Hooked: []string{"c1"},
 		Ended:  &Ended{Reason: "Evicted", Message: "too much", Grace: time.Second},
 		Resize: &Resize{Given: sizes.Size{Containers: map[string]corev1.ResourceRequirements{"web": {}}}}}
 	if err := s.Save("u1", want); err != nil {
@@ -51,7 +51,7 @@ func TestBadRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"cut": `{"version":1,"str`, "later": `{"version":5,"hooked":["x"]}`,
+	for name, text := range map[string]string{"cut": `{"version":1,"str`, "later": `{"version":6,"hooked":["x"]}`,
 		"none": `{"hooked":["x"]}`} {
 		if err := os.WriteFile(filepath.Join(dir, name+".json"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -81,6 +81,8 @@ func TestEarlierVersions(t *testing.T) {
 			Updated: map[string]sizes.Instance{"2f1c": {Resources: asks}}, Restarted: []string{"9e40"}}},
 		4: {Version: 4, Ended: &Ended{Reason: "Evicted", Message: "low on memory", Grace: time.Second,
 			Disruption: true}},
+		5: {Version: 5, RestartAll: &RestartAll{Container: "web", ExitCode: 42, Last: map[string]uint32{"web": 3, "log": 0},
+			Stopped: []string{"log"}}},
 	} {
 		data, err := os.ReadFile(filepath.Join("testdata", fmt.Sprintf("version%d.json", version)))
 		if err != nil {
@@ -96,7 +98,7 @@ func TestEarlierVersions(t *testing.T) {
 		if err := s.Save("u1", got); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := s.Load("u1"); err != nil || again.Version != 4 || !reflect.DeepEqual(again.Hooked,
+		if again, err := s.Load("u1"); err != nil || again.Version != 5 || !reflect.DeepEqual(again.Hooked,
 			want.Hooked) {
 			t.Errorf("version %d: saved and loaded again %+v, error %v", version, again, err)
 		}

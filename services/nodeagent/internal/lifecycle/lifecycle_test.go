@@ -68,6 +68,24 @@ func TestRestartsByRule(t *testing.T) {
 	}
 }
 
+// An init container that has succeeded asks for it like any other; an ephemeral one never does.
+func TestRestartsAll(t *testing.T) {
+	for kind, want := range map[Kind]map[int32]bool{
+		Main: {0: true, 1: false, 42: true}, Init: {0: true, 1: false, 42: true},
+		Sidecar: {0: true, 1: false, 42: true}, Ephemeral: {0: false, 1: false, 42: false},
+	} {
+		e := entry(kind)
+		e.Spec.RestartPolicyRules = []corev1.ContainerRestartRule{{
+			Action:    corev1.ContainerRestartRuleActionRestartAllContainers,
+			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: "In", Values: []int32{0, 42}}}}
+		for code, all := range want {
+			if got := e.RestartsAll(code); got != all {
+				t.Errorf("%s after exit code %d: %v, want %v", kind, code, got, all)
+			}
+		}
+	}
+}
+
 // POD-100 POD-101
 func TestCrashDelay(t *testing.T) {
 	want := []time.Duration{0, 10, 20, 40, 80, 160, 300, 300, 300}

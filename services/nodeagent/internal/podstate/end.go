@@ -22,7 +22,7 @@ func (v *view) end() {
 		grace = min(grace, o.Grace)
 	}
 	v.plan.Termination = v.in.Memory.Termination.Shorten(v.in.Now, grace)
-	creating := v.cancelStarts()
+	creating := v.cancelStarts(Prepare, CreateSandbox, StartContainer, RunPostStart, ResizePod)
 	if v.stopContainers() || creating || v.removeCutShort() {
 		return
 	}
@@ -73,12 +73,12 @@ func (v *view) cancelStops() {
 	}
 }
 
-// cancelStarts calls off what would bring up more of the Pod, and says whether some of it is still in flight.
-func (v *view) cancelStarts() bool {
+// cancelStarts calls off what would bring up more of the Pod, of these kinds, and says whether some of it is still in
+// flight.
+func (v *view) cancelStarts(kinds ...Kind) bool {
 	var starting []Key
 	for key := range v.in.Ops {
-		switch key.Kind {
-		case Prepare, CreateSandbox, StartContainer, RunPostStart, ResizePod:
+		if slices.Contains(kinds, key.Kind) {
 			starting = append(starting, key)
 		}
 	}

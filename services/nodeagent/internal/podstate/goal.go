@@ -51,7 +51,7 @@ func (v *view) completed() bool {
 // mainsDone: every main container has ended and none is restarted.
 func (v *view) mainsDone() bool {
 	for _, e := range v.entries {
-		if e.Kind == lifecycle.Main && !v.ended(e, v.in.Observed.Latest(e.Spec.Name)) {
+		if e.Kind == lifecycle.Main && !v.ended(e, v.latest(e.Spec.Name)) {
 			return false
 		}
 	}
@@ -74,7 +74,8 @@ func (v *view) initFailed() bool {
 
 // lost: the sandbox has died under main containers that are never restarted.
 func (v *view) lost() bool {
-	return v.sandbox != nil && !v.sandbox.Ready && len(v.in.Observed.Containers) > 0 &&
+	began := func(e lifecycle.Entry) bool { return e.Kind != lifecycle.Ephemeral && v.latest(e.Spec.Name) != nil }
+	return v.sandbox != nil && !v.sandbox.Ready && slices.ContainsFunc(v.entries, began) &&
 		!slices.ContainsFunc(v.entries, func(e lifecycle.Entry) bool {
 			return e.Kind == lifecycle.Main && podview.MayRestart(v.pod.Spec.RestartPolicy, e.Spec)
 		})

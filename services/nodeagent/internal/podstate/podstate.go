@@ -44,7 +44,7 @@ type Input struct {
 }
 
 // Memory is what the worker knows beyond API and runtime. All of it may be lost in a crash without harm, except
-// Streaks, Hooked, Resize and the Rejection of a Pod that was taken in, which the checkpoint keeps.
+// Streaks, Hooked, Resize, RestartAll and the Rejection of a Pod that was taken in, which the checkpoint keeps.
 type Memory struct {
 	// Rejection says that the node refused the Pod, or ended it.
 	Rejection *Outcome
@@ -67,6 +67,7 @@ type Memory struct {
 	// Termination is under way since the Pod left Run.
 	Termination *lifecycle.Termination
 	Resize      Resize
+	RestartAll  *RestartAll
 }
 
 // Outcome is why a Pod failed as a whole.
@@ -186,6 +187,10 @@ type Plan struct {
 	Waiting map[string]Waiting
 	// Hooking lists, by instance ID, running instances whose postStart hook has not finished.
 	Hooking map[string]bool
+	// RestartAll is set if all containers begin anew from now on. The plan has no actions then: it must be kept first.
+	RestartAll *RestartAll
+	// Restarting says that all containers begin anew and have not all ended yet.
+	Restarting bool
 	// Resizing says that something of the Pod is not yet of the size that the node has given it.
 	Resizing bool
 	// Wake is when to decide again if nothing happens before; zero if only an event can change anything.
@@ -203,6 +208,7 @@ func Decide(in Input) Plan {
 	v.plan.Goal, v.plan.Outcome = v.goal()
 	if v.plan.Goal == Run {
 		v.run()
+		v.showEarlier()
 	} else {
 		v.end()
 	}

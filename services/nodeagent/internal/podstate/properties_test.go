@@ -42,6 +42,7 @@ func newWorld(t *rapid.T) *world {
 		if rapid.Bool().Draw(t, "sidecar") {
 			c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
 		}
+		drawRule(t, &c)
 		spec.InitContainers = append(spec.InitContainers, c)
 	}
 	w.in.Pod.Generation = 2
@@ -55,11 +56,21 @@ func newWorld(t *rapid.T) *world {
 		if rapid.Bool().Draw(t, "hooked") {
 			postStart(&c)
 		}
+		drawRule(t, &c)
 		spec.Containers = append(spec.Containers, c)
 	}
 	unprepared(&w.in)
 	w.in.Pod.Status.Phase = corev1.PodPending
 	return w
+}
+
+// drawRule gives some containers a rule that restarts all after a failure.
+func drawRule(t *rapid.T, c *corev1.Container) {
+	if rapid.IntRange(0, 2).Draw(t, "for all") == 0 {
+		c.RestartPolicyRules = []corev1.ContainerRestartRule{{
+			Action:    corev1.ContainerRestartRuleActionRestartAllContainers,
+			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: "In", Values: []int32{1}}}}
+	}
 }
 
 func (w *world) step() {
@@ -73,6 +84,7 @@ func (w *world) step() {
 		w.t.Fatalf("Decide changed its input:\n%s\n%s", before, after)
 	}
 	w.checkTermination(plan)
+	w.checkRestartAll(plan)
 	if plan.Termination != nil {
 		w.in.Memory.Termination = plan.Termination
 	}
@@ -91,6 +103,21 @@ func (w *world) step() {
 		w.pending = append(w.pending, a)
 	}
 	w.gone = plan.Gone
+}
+
+// A restart of all containers is kept before anything is done, and each end of a container begins at most one.
+func (w *world) checkRestartAll(plan Plan) {
+	if plan.RestartAll == nil {
+		return
+	}
+	before, next := w.in.Memory.RestartAll, plan.RestartAll
+	cause := w.in.Observed.Latest(next.Container)
+	if len(plan.Actions) > 0 || cause.ExitCode != 1 || before.Earlier(cause) || !next.Earlier(cause) {
+		w.t.Fatalf("%v after %+v, with %v", next, before, show(plan.Actions))
+	}
+	if !w.failing || rapid.Bool().Draw(w.t, "kept") {
+		w.in.Memory.RestartAll = next
+	}
 }
 
 // SAF-129 SAF-198: a deadline never moves back.
@@ -203,7 +230,11 @@ func (w *world) checkStart(a Action) {
 	mainBegan := false
 	for i := range w.in.Observed.Containers {
 		c := &w.in.Observed.Containers[i]
-		mainBegan = mainBegan || c.SandboxID == a.SandboxID && strings.HasPrefix(c.Name, "m")
+		earlier := w.in.Memory.RestartAll.Earlier(c)
+		if earlier && c.Live() {
+			w.t.Fatalf("starting %s although %s is %s", a.Container.Spec.Name, c.ID, c.State)
+		}
+		mainBegan = mainBegan || !earlier && c.SandboxID == a.SandboxID && strings.HasPrefix(c.Name, "m")
 	}
 	for _, e := range lifecycle.Entries(w.in.Pod) {
 		if e.Spec.Name == a.Container.Spec.Name {
@@ -221,7 +252,8 @@ func (w *world) checkStart(a Action) {
 func (w *world) succeeded(name, sandboxID string) bool {
 	for i := range w.in.Observed.Containers {
 		c := &w.in.Observed.Containers[i]
-		if c.Name == name && c.SandboxID == sandboxID && c.State == exited && c.ExitCode == 0 {
+		if c.Name == name && c.SandboxID == sandboxID && c.State == exited && c.ExitCode == 0 &&
+			!w.in.Memory.RestartAll.Earlier(c) {
 			return true
 		}
 	}
@@ -374,6 +406,7 @@ func (w *world) happen() {
 		w.in.Memory = build().Memory
 		unprepared(&w.in)
 		w.in.Memory.Streaks, w.in.Memory.Hooked, w.in.Memory.Resize = old.Streaks, old.Hooked, old.Resize
+		w.in.Memory.RestartAll = old.RestartAll
 	case 2: // the sandbox dies with all that is in it, as in a reboot
 		if s := w.in.Observed.Sandbox(); s != nil && rapid.IntRange(0, 3).Draw(w.t, "dies") == 0 {
 			s.Ready = false

@@ -2,6 +2,7 @@ package podstate
 
 import (
 	"fmt"
+	"time"
 
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/observed"
@@ -16,7 +17,7 @@ const (
 
 // run brings a Pod up and keeps it up: first what it stands on, then its sandbox, then the containers in their order.
 func (v *view) run() {
-	if v.held() || !v.prepare() {
+	if v.restartAll() || v.held() || !v.prepare() {
 		return
 	}
 	if !v.resize() {
@@ -29,7 +30,7 @@ func (v *view) run() {
 	if v.strays() {
 		return
 	}
-	if v.inits() {
+	if !v.backsOff() && v.inits() {
 		for _, e := range v.entries {
 			if e.Kind == lifecycle.Main {
 				v.drive(e)
@@ -197,12 +198,13 @@ func (v *view) start(e lifecycle.Entry, prev *observed.Container) {
 	}
 	a := Action{Key: StartKey(name), SandboxID: v.sandbox.ID, Container: e, Attempt: v.nextAttempt(e, prev)}
 	if prev != nil {
-		rerun := e.Kind == lifecycle.Init && prev.SandboxID != v.sandbox.ID
+		anew := v.in.Memory.RestartAll.Earlier(prev)
+		rerun := anew || e.Kind == lifecycle.Init && prev.SandboxID != v.sandbox.ID
 		resized := v.in.Memory.Resize.Restarted[prev.ID]
 		if !rerun && !resized && !v.cutShort(prev) && !e.Restarts(v.pod, prev.ExitCode) {
 			return
 		}
-		if resized {
+		if resized || anew && ranLong(prev) {
 			a.Streak = &prev.Attempt
 		} else if !rerun && !v.crashDelayOver(e, prev, &a) {
 			return
@@ -216,16 +218,12 @@ func (v *view) start(e lifecycle.Entry, prev *observed.Container) {
 
 // crashDelayOver reports whether the back-off after prev has passed. A long run begins the back-off anew.
 func (v *view) crashDelayOver(e lifecycle.Entry, prev *observed.Container, a *Action) bool {
-	ended := prev.FinishedAt
-	if ended.IsZero() {
-		ended = prev.CreatedAt
-	}
 	restarts := int(prev.Attempt) - int(v.in.Memory.Streaks[prev.Name])
-	if !prev.StartedAt.IsZero() && ended.Sub(prev.StartedAt) >= lifecycle.ResetAfter {
+	if ranLong(prev) {
 		restarts, a.Streak = 0, &prev.Attempt
 	}
 	delay := lifecycle.CrashDelay(restarts)
-	if due := ended.Add(delay); due.After(v.in.Now) {
+	if due := endOf(prev).Add(delay); due.After(v.in.Now) {
 		v.wake(due)
 		v.plan.Waiting[e.Spec.Name] = Waiting{Reason: CrashLoopBackOff, Message: fmt.Sprintf(
 			"back-off %s restarting failed container=%s pod=%s_%s(%s)", delay, e.Spec.Name, v.pod.Name, v.pod.Namespace,
@@ -235,18 +233,37 @@ func (v *view) crashDelayOver(e lifecycle.Entry, prev *observed.Container, a *Ac
 	return true
 }
 
+// endOf is when an instance ended.
+func endOf(c *observed.Container) time.Time {
+	if c.FinishedAt.IsZero() {
+		return c.CreatedAt
+	}
+	return c.FinishedAt
+}
+
+// ranLong reports whether an instance ran so long that its container's back-off begins anew.
+func ranLong(c *observed.Container) bool {
+	return !c.StartedAt.IsZero() && endOf(c).Sub(c.StartedAt) >= lifecycle.ResetAfter
+}
+
 // nextAttempt numbers the instance after prev. Where the runtime has lost all instances, the API's restart count goes
-// on.
+// on; it may lag behind the last time that all containers began anew.
 func (v *view) nextAttempt(e lifecycle.Entry, prev *observed.Container) uint32 {
 	if prev != nil {
 		return prev.Attempt + 1
 	}
+	least := uint32(0)
+	if r := v.in.Memory.RestartAll; r != nil {
+		if last, known := r.Last[e.Spec.Name]; known {
+			least = last + 1
+		}
+	}
 	for _, statuses := range statusLists(v.pod) {
 		for i := range statuses {
 			if s := &statuses[i]; s.Name == e.Spec.Name && s.ContainerID != "" {
-				return uint32(max(s.RestartCount, 0)) + 1
+				return max(least, uint32(max(s.RestartCount, 0))+1)
 			}
 		}
 	}
-	return 0
+	return least
 }

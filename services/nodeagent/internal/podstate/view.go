@@ -32,13 +32,23 @@ func newView(in Input) *view {
 	return v
 }
 
-// inSandbox returns the newest instance of a container in the newest sandbox, or nil.
+// latest returns the newest instance of a container, or nil. Instances from before all containers began anew are none.
+func (v *view) latest(name string) *observed.Container {
+	if c := v.in.Observed.Latest(name); c != nil && !v.in.Memory.RestartAll.Earlier(c) {
+		return c
+	}
+	return nil
+}
+
+// inSandbox returns the newest instance of a container in the newest sandbox, or nil. Instances from before all
+// containers began anew are none.
 func (v *view) inSandbox(name string) *observed.Container {
 	if v.sandbox == nil {
 		return nil
 	}
 	for i := range v.in.Observed.Containers {
-		if c := &v.in.Observed.Containers[i]; c.Name == name && c.SandboxID == v.sandbox.ID {
+		if c := &v.in.Observed.Containers[i]; c.Name == name && c.SandboxID == v.sandbox.ID &&
+			!v.in.Memory.RestartAll.Earlier(c) {
 			return c
 		}
 	}

@@ -270,6 +270,7 @@ func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 		w.noteRestart(a)
 		w.begin(ctx, a)
 	}
+	wake = w.beginRestartAll(plan)
 	w.followResize(plan)
 	w.probe(plan)
 	w.show(now, plan)
@@ -277,7 +278,7 @@ func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 		// An agent that has just started knows by now of the probes what the API said of them.
 		w.publish(now, plan, w.verdicts())
 	}
-	return plan.Wake, plan.Gone
+	return wake, plan.Gone
 }
 
 // publish reports how the Pod is now.
@@ -285,7 +286,7 @@ func (w *worker) publish(now time.Time, plan podstate.Plan, probes map[string]po
 	s := status.Compute(status.Input{
 		Now: now, Pod: w.pod, Observed: &w.seen, Plan: plan, Probes: probes, Messages: w.messages,
 		Runtime: w.config.RuntimeName, HostIPs: w.config.HostIPs(), StartedAt: w.startedAt,
-		Resize: w.resizeState(), Devices: w.devices(),
+		Resize: w.resizeState(), RestartAll: w.memory.RestartAll, Devices: w.devices(),
 	})
 	w.config.Statuses.Publish(w.pod, s, plan.Goal != podstate.Run && !plan.Stopped)
 	if w.starting && s.Phase != corev1.PodPending {
@@ -428,6 +429,7 @@ func (w *worker) restore() {
 		w.memory.Hooked[id] = true
 	}
 	w.restoreResize(record.Resize)
+	w.restoreRestartAll(record.RestartAll)
 	w.ended = record.Ended
 	if e := record.Ended; e != nil {
 		w.memory.Rejection = &podstate.Outcome{Reason: e.Reason, Message: e.Message, Grace: e.Grace,
@@ -435,21 +437,24 @@ func (w *worker) restore() {
 	}
 }
 
-// saveRecord keeps what a later agent must know.
-func (w *worker) saveRecord() {
+// saveRecord keeps what a later agent must know, and says whether it is kept.
+func (w *worker) saveRecord() bool {
 	record := checkpoint.Record{Streaks: maps.Clone(w.memory.Streaks),
 		Hooked: slices.Sorted(maps.Keys(w.memory.Hooked))}
 	record.Ended = w.ended
 	record.Resize = w.resizeRecord()
+	record.RestartAll = w.restartAllRecord()
 	if record.Empty() || maps.Equal(record.Streaks, w.saved.Streaks) && slices.Equal(record.Hooked, w.saved.Hooked) &&
-		(record.Ended != nil) == (w.saved.Ended != nil) && reflect.DeepEqual(record.Resize, w.saved.Resize) {
-		return
+		(record.Ended != nil) == (w.saved.Ended != nil) && reflect.DeepEqual(record.Resize, w.saved.Resize) &&
+		reflect.DeepEqual(record.RestartAll, w.saved.RestartAll) {
+		return true
 	}
 	if err := w.config.Records.Save(w.uid, record); err != nil {
 		w.log.Warn("keeping the Pod's record failed", zap.Error(err))
-		return
+		return false
 	}
 	w.saved = record
+	return true
 }
 
 // cleanUp removes what is left of a Pod.

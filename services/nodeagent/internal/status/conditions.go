@@ -22,6 +22,7 @@ const (
 	reasonPodCompleted             = "PodCompleted"
 	reasonPodFailed                = "PodFailed"
 	reasonTerminationByKubelet     = "TerminationByKubelet"
+	reasonRestartAllStarted        = "RestartAllContainersStarted"
 )
 
 // owned are the condition types that the nodeagent writes, in the order in which they are shown.
@@ -53,12 +54,17 @@ func (c *computation) conditions(out *corev1.PodStatus) {
 	for _, condition := range c.resizeConditions() {
 		all = append(all, c.follow(condition))
 	}
+	mayRestartAll := podview.MayRestartAll(&c.in.Pod.Spec)
+	if mayRestartAll {
+		all = append(all, c.follow(c.restartingAll(out)))
+	}
 	disrupted := c.in.Plan.Outcome != nil && c.in.Plan.Outcome.Disruption
 	if disrupted {
 		all = append(all, c.follow(c.disruption()))
 	}
 	for _, condition := range c.in.Pod.Status.Conditions {
-		if disrupted && condition.Type == corev1.DisruptionTarget {
+		if disrupted && condition.Type == corev1.DisruptionTarget ||
+			mayRestartAll && condition.Type == corev1.AllContainersRestarting {
 			continue
 		}
 		if !slices.Contains(owned, condition.Type) && !slices.Contains(ofResizes, condition.Type) {
@@ -80,6 +86,24 @@ func (c *computation) disruption() corev1.PodCondition {
 	return corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
 		Reason: reasonTerminationByKubelet, Message: c.in.Plan.Outcome.Message,
 		ObservedGeneration: c.in.Pod.Generation}
+}
+
+// restartingAll: all containers begin anew, and those that ran have not all ended yet.
+func (c *computation) restartingAll(out *corev1.PodStatus) corev1.PodCondition {
+	condition := corev1.PodCondition{Type: corev1.AllContainersRestarting, Status: corev1.ConditionFalse,
+		ObservedGeneration: c.in.Pod.Generation}
+	switch {
+	case out.Phase == corev1.PodSucceeded:
+		condition.Reason = reasonPodCompleted
+	case out.Phase == corev1.PodFailed:
+		condition.Reason = reasonPodFailed
+	case c.in.Plan.Restarting:
+		condition.Status, condition.Reason = corev1.ConditionTrue, reasonRestartAllStarted
+		if c.in.RestartAll != nil {
+			condition.Message = c.in.RestartAll.String()
+		}
+	}
+	return condition
 }
 
 // readyToStart: the sandbox exists and its network is configured.

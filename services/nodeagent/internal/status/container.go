@@ -177,6 +177,9 @@ func (c *computation) terminated(i *observed.Container) *corev1.ContainerStateTe
 		ExitCode: i.ExitCode, Reason: i.Reason, Message: i.Message, ContainerID: c.id(i),
 		StartedAt: seconds(i.StartedAt), FinishedAt: seconds(i.FinishedAt),
 	}
+	if c.in.RestartAll.Ended(i) {
+		t.Reason, t.Message = podstate.RestartingAllContainers, c.in.RestartAll.String()
+	}
 	if t.Reason == "" {
 		t.Reason = reasonError
 		if i.ExitCode == 0 {

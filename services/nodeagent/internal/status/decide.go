@@ -26,13 +26,14 @@ func Delay(old, new *corev1.PodStatus) (delay time.Duration, ok bool) {
 	return settle, true
 }
 
-// urgent reports whether somebody may be waiting for the change: phase, readiness or the state of a container. The
+// urgent reports whether somebody may be waiting for the change: phase, readiness, the state of a container, or that all
+// of them begin anew. The
 // first report of a Pod that is not yet running is not.
 func urgent(old, new *corev1.PodStatus) bool {
 	if old.Phase != new.Phase || old.Reason != new.Reason {
 		return true
 	}
-	if isReady(old) != isReady(new) {
+	if isReady(old) != isReady(new) || restartsAll(old) != restartsAll(new) {
 		return true
 	}
 	return statesDiffer(old.InitContainerStatuses, new.InitContainerStatuses) ||
@@ -41,6 +42,11 @@ func urgent(old, new *corev1.PodStatus) bool {
 }
 
 func isReady(s *corev1.PodStatus) bool { return podview.IsReady(&corev1.Pod{Status: *s}) }
+
+func restartsAll(s *corev1.PodStatus) bool {
+	c := podview.Condition(&corev1.Pod{Status: *s}, corev1.AllContainersRestarting)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
 
 // statesDiffer compares what a reader of the status acts upon. A container that has not been reported yet counts as one
 // that waits without a reason.

@@ -31,6 +31,8 @@ type Input struct {
 	HostIPs   []string
 	StartedAt time.Time
 	Resize    Resize
+	// RestartAll is the last time that all containers began anew; nil if they never did.
+	RestartAll *podstate.RestartAll
 	// Devices says how the devices of containers are, by name.
 	Devices map[string][]corev1.ResourceStatus
 }
@@ -139,6 +141,12 @@ func (c *computation) phase(out *corev1.PodStatus) corev1.PodPhase {
 func (c *computation) terminalPhase(out *corev1.PodStatus) corev1.PodPhase {
 	if c.in.Plan.Outcome != nil {
 		return corev1.PodFailed
+	}
+	for i, e := range c.entries[:len(out.InitContainerStatuses)] {
+		// The main containers may have succeeded before they all began anew.
+		if t := out.InitContainerStatuses[i].State.Terminated; e.Kind == lifecycle.Init && t != nil && t.ExitCode != 0 {
+			return corev1.PodFailed
+		}
 	}
 	for i := range out.ContainerStatuses {
 		if t := out.ContainerStatuses[i].State.Terminated; t == nil || t.ExitCode != 0 {

@@ -1,0 +1,142 @@
+package podstate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/observed"
+)
+
+// RestartingAllContainers is why a container waits, or was stopped: all of its Pod begin anew. The API says so.
+const RestartingAllContainers = "RestartingAllContainers"
+
+// RestartAll is the last time that all containers of a Pod were made to begin anew, because one of them ended so that
+// its rule asks for it. Sandbox and volumes stay, and ephemeral containers have no part in it. A nil one is none.
+//
+//	the container ends -> RestartAll is kept -> what is of the time before it ends -> the Pod starts as the first time
+//
+// It is kept before anything is done about it: from then on the instances before it count as gone, so that nothing is
+// forgotten half-way and no end of a container is answered twice.
+type RestartAll struct {
+	// Container is the one that ended, and how.
+	Container string
+	ExitCode  int32
+	// Last holds, by container name, the attempt of the last instance before.
+	Last map[string]uint32
+	// Stopped lists the containers whose last instance had not ended by itself.
+	Stopped []string
+}
+
+// Earlier reports whether an instance is of the time before all containers began anew.
+func (r *RestartAll) Earlier(c *observed.Container) bool {
+	if r == nil {
+		return false
+	}
+	last, known := r.Last[c.Name]
+	return known && c.Attempt <= last
+}
+
+// Ended reports whether an instance ended because all containers begin anew.
+func (r *RestartAll) Ended(c *observed.Container) bool {
+	return r != nil && c.Attempt == r.Last[c.Name] && slices.Contains(r.Stopped, c.Name)
+}
+
+// String tells people why.
+func (r *RestartAll) String() string {
+	return fmt.Sprintf("Container %s ended with exit code %d, upon which all containers are restarted", r.Container,
+		r.ExitCode)
+}
+
+// restartAll brings all containers down where one has ended so that its rule asks for it, and says whether it is at it.
+func (v *view) restartAll() bool {
+	if e, c := v.asksForAll(); c != nil {
+		// What is being started would be of neither time.
+		if !v.cancelStarts(StartContainer, RunPostStart) {
+			v.plan.RestartAll = v.beginAnew(e, c)
+		}
+		v.plan.Restarting = true
+	} else {
+		v.plan.Restarting = v.stopEarlier()
+	}
+	return v.plan.Restarting
+}
+
+// asksForAll returns the first container that has ended so that all begin anew, with its instance; nil if none has.
+func (v *view) asksForAll() (lifecycle.Entry, *observed.Container) {
+	for _, e := range v.entries {
+		c := v.latest(e.Spec.Name)
+		if c != nil && c.State == observed.Exited && !v.cutShort(c) && !v.in.Memory.Resize.Restarted[c.ID] &&
+			e.RestartsAll(c.ExitCode) {
+			return e, c
+		}
+	}
+	return lifecycle.Entry{}, nil
+}
+
+// beginAnew makes all instances that there are ones of the time before.
+func (v *view) beginAnew(cause lifecycle.Entry, ended *observed.Container) *RestartAll {
+	r := &RestartAll{Container: cause.Spec.Name, ExitCode: ended.ExitCode, Last: map[string]uint32{}}
+	before := v.in.Memory.RestartAll
+	if before != nil {
+		maps.Copy(r.Last, before.Last)
+	}
+	for _, e := range v.entries {
+		name := e.Spec.Name
+		c := v.in.Observed.Latest(name)
+		if e.Kind == lifecycle.Ephemeral || c == nil {
+			continue
+		}
+		r.Last[name] = c.Attempt
+		if c.Live() || before.Ended(c) {
+			r.Stopped = append(r.Stopped, name)
+		}
+	}
+	return r
+}
+
+// stopEarlier ends what is of the time before all containers began anew, at once and without preStop hooks, and says
+// whether any of it is left.
+func (v *view) stopEarlier() bool {
+	left := false
+	for i := range v.in.Observed.Containers {
+		switch c := &v.in.Observed.Containers[i]; {
+		case !v.in.Memory.RestartAll.Earlier(c):
+		case c.Live():
+			left = true
+			v.discard(c, v.in.Now, StopReason{Reason: RestartingAllContainers,
+				Message: "Stopping container " + c.Name + ": " + v.in.Memory.RestartAll.String()})
+		case v.cutShort(c) && !v.stays(c):
+			left = true
+			v.remove(c)
+		}
+	}
+	return left
+}
+
+// backsOff reports whether the containers have to wait before they begin anew: as long as the one that asked for it
+// would have to by itself.
+func (v *view) backsOff() bool {
+	r := v.in.Memory.RestartAll
+	if r == nil || v.latest(r.Container) != nil {
+		return false
+	}
+	e, known := v.byName[r.Container]
+	prev := v.in.Observed.Latest(r.Container)
+	return known && prev != nil && !v.crashDelayOver(e, prev, &Action{})
+}
+
+// showEarlier says of containers that have not begun anew yet what they wait for.
+func (v *view) showEarlier() {
+	for _, e := range v.entries {
+		c := v.in.Observed.Latest(e.Spec.Name)
+		if c == nil || c.Live() || !v.in.Memory.RestartAll.Earlier(c) {
+			continue
+		}
+		if _, waits := v.plan.Waiting[e.Spec.Name]; !waits {
+			v.plan.Waiting[e.Spec.Name] = Waiting{Reason: RestartingAllContainers,
+				Message: v.in.Memory.RestartAll.String()}
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package podworker
+
+import (
+	"time"
+
+	"keelson.dev/kit/events"
+	"keelson.dev/services/nodeagent/internal/checkpoint"
+	"keelson.dev/services/nodeagent/internal/podstate"
+)
+
+// keepAgain is how long after it could not be kept a restart of all containers is decided upon again.
+const keepAgain = time.Second
+
+// beginRestartAll keeps the restart of all containers that a plan begins, and returns when to pass again. Nothing is
+// done about it before it is kept: an agent that comes next would do it twice, or forget it half-way.
+func (w *worker) beginRestartAll(plan podstate.Plan) (wake time.Time) {
+	if plan.RestartAll == nil {
+		return plan.Wake
+	}
+	before := w.memory.RestartAll
+	w.memory.RestartAll = plan.RestartAll
+	if !w.saveRecord() {
+		w.memory.RestartAll = before
+		return time.Now().Add(keepAgain)
+	}
+	w.config.Events.Record(w.pod, "", events.Normal(podstate.RestartingAllContainers, "%s", plan.RestartAll))
+	w.wakeUp()
+	return plan.Wake
+}
+
+// restartAllRecord is what a later agent must know of the restart of all containers; nil if there was none.
+func (w *worker) restartAllRecord() *checkpoint.RestartAll {
+	if w.memory.RestartAll == nil {
+		return nil
+	}
+	record := checkpoint.RestartAll(*w.memory.RestartAll)
+	return &record
+}
+
+// restoreRestartAll takes over what an earlier agent kept.
+func (w *worker) restoreRestartAll(record *checkpoint.RestartAll) {
+	if record != nil {
+		r := podstate.RestartAll(*record)
+		w.memory.RestartAll = &r
+	}
+}
