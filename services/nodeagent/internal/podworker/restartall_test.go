@@ -1,0 +1,138 @@
+package podworker
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/runtime/fake"
+)
+
+// withRule is a Pod that is never restarted, of an init container, a sidecar, a main container m with a preStop hook
+// and a watcher w, upon whose exit code 42 all of them begin anew.
+func withRule(p *corev1.Pod) {
+	p.Spec.RestartPolicy = corev1.RestartPolicyNever
+	p.Spec.InitContainers = []corev1.Container{{Name: "i", Image: "short:1"},
+		{Name: "s", Image: "image:1", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
+	preStop(p)
+	p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "w", Image: "image:1",
+		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyNever),
+		RestartPolicyRules: []corev1.ContainerRestartRule{{
+			Action:    corev1.ContainerRestartRuleActionRestartAllContainers,
+			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: "In", Values: []int32{42}}}}})
+}
+
+func inWatchedWorld(t *testing.T, test func(w *world)) {
+	inWorld(t, func(w *world) {
+		if _, err := w.runtime.PullImage(t.Context(), "short:1", nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		w.runtime.SetBehavior("short:1", fake.Behavior{RunFor: time.Second})
+		w.put(newPod(withRule))
+		w.after(5 * time.Second)
+		w.expect("starts", w.started(0), "i", "s", "m", "w")
+		test(w)
+	})
+}
+
+// started lists the containers that were started, without the first ones; main containers start in any order.
+func (w *world) started(skip int) []string {
+	var names []string
+	for _, call := range w.signals("StartContainer")[skip:] {
+		names = append(names, strings.Fields(call)[1])
+	}
+	for i := 0; i+1 < len(names); i++ {
+		if names[i] == "w" && names[i+1] == "m" {
+			names[i], names[i+1] = "m", "w"
+		}
+	}
+	return names
+}
+
+// expectAnew wants all containers to have begun anew so often, and to run in the first sandbox.
+func (w *world) expectAnew(times int32) {
+	w.t.Helper()
+	status := w.get("u1").Status
+	for _, s := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
+		if s.RestartCount != times || s.Name != "i" && s.State.Running == nil {
+			w.t.Errorf("%s: %d restarts, %+v; want %d", s.Name, s.RestartCount, s.State, times)
+		}
+	}
+	if status.Phase != corev1.PodRunning {
+		w.t.Errorf("phase %s", status.Phase)
+	}
+	w.expect("sandboxes", w.signals("RunSandbox"), "RunSandbox web @0")
+}
+
+func TestRestartsAllContainers(t *testing.T) {
+	inWatchedWorld(t, func(w *world) {
+		w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true})
+		w.runtime.Exit("u1", "w", 42)
+		w.after(time.Minute)
+		w.expect("starts", w.started(4), "i", "s", "m", "w")
+		w.expectAnew(1)
+		w.expect("hooks", logged(w, "preStop"))
+		w.expect("events", logged(w, "event RestartingAllContainers"),
+			"event RestartingAllContainers : Container w ended with exit code 42, upon which all containers are restarted")
+		for name, want := range map[string]int32{"m": 143, "w": 42} {
+			for _, s := range w.get("u1").Status.ContainerStatuses {
+				if s.Name == name && s.LastTerminationState.Terminated.ExitCode != want {
+					t.Errorf("%s: last %+v, want exit code %d", name, s.LastTerminationState.Terminated, want)
+				}
+			}
+		}
+	})
+}
+
+// The second time at once after the first is put off, and so is what the init containers do.
+func TestRestartAllBacksOff(t *testing.T) {
+	inWatchedWorld(t, func(w *world) {
+		for range 2 {
+			w.runtime.Exit("u1", "w", 42)
+			w.after(3 * time.Second)
+		}
+		w.expect("starts", w.started(4), "i", "s", "m", "w")
+		w.after(10 * time.Second)
+		w.expect("starts", w.started(4), "i", "s", "m", "w", "i", "s", "m", "w")
+		w.expectAnew(2)
+	})
+}
+
+// At whichever step the agent ends, the next one neither forgets that all begin anew nor does it twice.
+func TestRestartAllThroughCrashes(t *testing.T) {
+	for _, ended := range []time.Duration{0, time.Second, 2 * time.Second, 2500 * time.Millisecond, 3 * time.Second} {
+		inWatchedWorld(t, func(w *world) {
+			w.runtime.SetDelay("StopContainer", time.Second)
+			w.runtime.Exit("u1", "w", 42)
+			w.after(ended)
+			w.start()
+			w.after(time.Minute)
+			w.expect("starts "+ended.String(), w.started(4), "i", "s", "m", "w")
+			w.expectAnew(1)
+		})
+	}
+}
+
+// What cannot be kept is not begun, and is tried again.
+func TestRestartAllIsKeptFirst(t *testing.T) {
+	inWatchedWorld(t, func(w *world) {
+		const save = "nodeagent/checkpoint.save.before"
+		if err := failpoint.Arm(save, "error(no room)"); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { failpoint.Disarm(save) })
+		w.runtime.Exit("u1", "w", 42)
+		w.after(time.Minute)
+		w.expect("stops", w.signals("TERM", "KILL"))
+		w.expect("starts", w.started(4))
+		failpoint.Disarm(save)
+		w.after(time.Minute)
+		w.expect("starts", w.started(4), "i", "s", "m", "w")
+		w.expectAnew(1)
+	})
+}

@@ -1,0 +1,106 @@
+package status
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/podview"
+	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/podstate"
+)
+
+// forAll is a second main container, with a rule that restarts all containers.
+func forAll(in *Input) {
+	in.Pod.Spec.Containers = append(in.Pod.Spec.Containers, corev1.Container{Name: "n",
+		RestartPolicyRules: []corev1.ContainerRestartRule{{
+			Action: corev1.ContainerRestartRuleActionRestartAllContainers}}})
+}
+
+// anew makes all containers have begun anew after n ended, m having been stopped for it.
+func anew(in *Input) {
+	in.RestartAll = &podstate.RestartAll{Container: "n", ExitCode: 42, Last: map[string]uint32{"i": 0, "m": 0, "n": 0},
+		Stopped: []string{"m"}}
+}
+
+func restarting(in *Input) { in.Plan.Restarting = true }
+
+const upon = "Container n ended with exit code 42, upon which all containers are restarted"
+
+func TestAllContainersRestarting(t *testing.T) {
+	up, ranOut := instance("m", 0, observed.Running), instance("n", 0, observed.Exited, 42)
+	before := func(in *Input) {
+		in.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.AllContainersRestarting,
+			Status: corev1.ConditionTrue, Message: "before"}}
+	}
+	for _, row := range []struct {
+		name   string
+		input  []func(*Input)
+		status corev1.ConditionStatus
+		reason string
+		text   string
+	}{
+		{"none has ended", []func(*Input){forAll, up}, "False", "", ""},
+		{"they are stopped", []func(*Input){forAll, up, ranOut, anew, restarting}, "True", "RestartAllContainersStarted",
+			upon},
+		{"it is not kept yet", []func(*Input){forAll, up, ranOut, restarting}, "True", "RestartAllContainersStarted", ""},
+		{"all have ended", []func(*Input){forAll, ranOut, anew, before}, "False", "", ""},
+		{"the Pod has succeeded", []func(*Input){forAll, instance("m", 0, observed.Exited, 0),
+			instance("n", 0, observed.Exited, 0), ended(podstate.Finish), before}, "False", "PodCompleted", ""},
+		{"the Pod has failed", []func(*Input){forAll, instance("m", 0, observed.Exited, 1), ended(podstate.Finish),
+			before}, "False", "PodFailed", ""},
+		{"no rule asks for it", []func(*Input){up}, "", "", ""},
+		{"the condition is somebody else's", []func(*Input){up, before}, "True", "", "before"},
+	} {
+		status := Compute(with(row.input...))
+		c := podview.Condition(&corev1.Pod{Status: status}, corev1.AllContainersRestarting)
+		if c == nil {
+			c = &corev1.PodCondition{}
+		}
+		if c.Status != row.status || c.Reason != row.reason || c.Message != row.text {
+			t.Errorf("%s: %+v, want %s %s %q", row.name, c, row.status, row.reason, row.text)
+		}
+		n := 0
+		for _, c := range status.Conditions {
+			if c.Type == corev1.AllContainersRestarting {
+				n++
+			}
+		}
+		if n > 1 {
+			t.Errorf("%s: %d conditions of the type", row.name, n)
+		}
+	}
+}
+
+// The Pod goes on running and stays initialized; what was stopped says why, and what ended by itself how.
+func TestStatesWhileAllRestart(t *testing.T) {
+	status := Compute(with(forAll, initC(corev1.Container{Name: "i"}), instance("i", 0, observed.Exited, 0),
+		instance("m", 0, observed.Exited, 137), instance("n", 0, observed.Exited, 42), anew,
+		plan(func(p *podstate.Plan) {
+			waits := podstate.Waiting{Reason: podstate.RestartingAllContainers, Message: upon}
+			p.Waiting = map[string]podstate.Waiting{"i": waits, "m": waits, "n": waits}
+		})))
+	pod := &corev1.Pod{Status: status}
+	if c := podview.Condition(pod, corev1.PodInitialized); status.Phase != corev1.PodRunning ||
+		c.Status != corev1.ConditionTrue || podview.IsReady(pod) {
+		t.Errorf("phase %s, %+v, want a Pod that runs, is initialized and not ready", status.Phase, status.Conditions)
+	}
+	for i, want := range []corev1.ContainerStateTerminated{{ExitCode: 0, Reason: "Completed"},
+		{ExitCode: 137, Reason: "RestartingAllContainers", Message: upon}, {ExitCode: 42, Reason: "Error"}} {
+		s := append(status.InitContainerStatuses, status.ContainerStatuses...)[i]
+		last := s.LastTerminationState.Terminated
+		if s.State.Waiting == nil || s.State.Waiting.Reason != "RestartingAllContainers" || s.Ready || last == nil ||
+			last.ExitCode != want.ExitCode || last.Reason != want.Reason || last.Message != want.Message {
+			t.Errorf("%s: %+v, want it to wait, last %+v", s.Name, s, want)
+		}
+	}
+}
+
+// A Pod of which an init container fails when all begin anew has failed, however well the main ones ended before.
+func TestInitFailureAfterRestartAll(t *testing.T) {
+	failed := []func(*Input){forAll, initC(corev1.Container{Name: "i"}), instance("i", 1, observed.Exited, 1),
+		instance("m", 0, observed.Exited, 0), instance("n", 0, observed.Exited, 0), anew, ended(podstate.Finish)}
+	if got := Compute(with(failed...)).Phase; got != corev1.PodFailed {
+		t.Errorf("phase %s, want Failed", got)
+	}
+}
