@@ -24,8 +24,10 @@ func TestRestartsAll(t *testing.T) {
 	}{
 		"no rule":              {nil, map[int32]bool{0: false, 42: false}},
 		"a rule for one":       {[]corev1.ContainerRestartRule{rule("In", 42)}, map[int32]bool{42: false}},
-		"a rule for all":       {[]corev1.ContainerRestartRule{all(rule("In", 42, 0))}, map[int32]bool{0: true, 41: false, 42: true}},
-		"for all after others": {[]corev1.ContainerRestartRule{all(rule("NotIn", 0, 42))}, map[int32]bool{0: false, 42: false, 1: true}},
+		"a rule for all": {[]corev1.ContainerRestartRule{all(rule("In", 42, 0))},
+			map[int32]bool{0: true, 41: false, 42: true}},
+		"for all after others": {[]corev1.ContainerRestartRule{all(rule("NotIn", 0, 42))},
+			map[int32]bool{0: false, 42: false, 1: true}},
 		"the first that names the code counts": {[]corev1.ContainerRestartRule{rule("In", 1), all(rule("In", 1, 2))},
 			map[int32]bool{1: false, 2: true}},
 		"whichever it is": {[]corev1.ContainerRestartRule{all(rule("In", 1)), rule("In", 1, 2)},

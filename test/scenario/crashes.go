@@ -28,6 +28,7 @@ var Crashed = []struct {
 	{"Evictions", evictionsThroughCrashes},
 	{"Orphans", orphansThroughCrash},
 	{"Resizes", resizesThroughCrashes},
+	{"RestartsAll", restartsAllThroughCrashes},
 }
 
 // daemonSetThroughCrashes makes a Pod and replaces it, each once.

@@ -61,6 +61,7 @@ var Contained = []Scenario{
 	{"NeverRan", NeverRan},
 	{"CrashLoop", CrashLoop},
 	{"RestartedByRule", RestartedByRule},
+	{"RestartedTogether", RestartedTogether},
 	{"HostPort", HostPort},
 	{"ForcedNamesake", ForcedNamesake},
 	{"ImageVolume", ImageVolume},

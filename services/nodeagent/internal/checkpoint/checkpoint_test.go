@@ -81,8 +81,8 @@ func TestEarlierVersions(t *testing.T) {
 			Updated: map[string]sizes.Instance{"2f1c": {Resources: asks}}, Restarted: []string{"9e40"}}},
 		4: {Version: 4, Ended: &Ended{Reason: "Evicted", Message: "low on memory", Grace: time.Second,
 			Disruption: true}},
-		5: {Version: 5, RestartAll: &RestartAll{Container: "web", ExitCode: 42, Last: map[string]uint32{"web": 3, "log": 0},
-			Stopped: []string{"log"}}},
+		5: {Version: 5, RestartAll: &RestartAll{Container: "web", ExitCode: 42,
+			Last: map[string]uint32{"web": 3, "log": 0}, Stopped: []string{"log"}}},
 	} {
 		data, err := os.ReadFile(filepath.Join("testdata", fmt.Sprintf("version%d.json", version)))
 		if err != nil {

@@ -65,7 +65,8 @@ func (e Entry) Restarts(pod *corev1.Pod, exitCode int32) bool {
 	return podview.Restarts(pod.Spec.RestartPolicy, e.Spec, exitCode)
 }
 
-// RestartsAll reports whether all containers of the Pod begin anew after an instance of this one has ended with exitCode.
+// RestartsAll reports whether all containers of the Pod begin anew after an instance of this one has ended with
+// exitCode.
 func (e Entry) RestartsAll(exitCode int32) bool {
 	return e.Kind != Ephemeral && podview.RestartsAll(e.Spec, exitCode)
 }

@@ -77,8 +77,8 @@ func TestRestartsAllContainers(t *testing.T) {
 		w.expect("starts", w.started(4), "i", "s", "m", "w")
 		w.expectAnew(1)
 		w.expect("hooks", logged(w, "preStop"))
-		w.expect("events", logged(w, "event RestartingAllContainers"),
-			"event RestartingAllContainers : Container w ended with exit code 42, upon which all containers are restarted")
+		w.expect("events", logged(w, "event RestartingAllContainers"), "event RestartingAllContainers : "+
+			"Container w ended with exit code 42, upon which all containers are restarted")
 		for name, want := range map[string]int32{"m": 143, "w": 42} {
 			for _, s := range w.get("u1").Status.ContainerStatuses {
 				if s.Name == name && s.LastTerminationState.Terminated.ExitCode != want {

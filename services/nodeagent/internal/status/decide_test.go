@@ -59,10 +59,12 @@ func TestWhatIsUrgent(t *testing.T) {
 		{"message", func(p *corev1.PodStatus) { p.Message = "other" }, time.Second},
 		{"address", func(p *corev1.PodStatus) { p.PodIP = "10.0.0.1" }, time.Second},
 		{"all containers restart", func(p *corev1.PodStatus) {
-			p.Conditions = append(p.Conditions, corev1.PodCondition{Type: corev1.AllContainersRestarting, Status: "True"})
+			p.Conditions = append(p.Conditions, corev1.PodCondition{Type: corev1.AllContainersRestarting,
+				Status: "True"})
 		}, 0},
 		{"they may restart some day", func(p *corev1.PodStatus) {
-			p.Conditions = append(p.Conditions, corev1.PodCondition{Type: corev1.AllContainersRestarting, Status: "False"})
+			p.Conditions = append(p.Conditions, corev1.PodCondition{Type: corev1.AllContainersRestarting,
+				Status: "False"})
 		}, time.Second},
 		{"another condition", func(p *corev1.PodStatus) {
 			p.Conditions = append(p.Conditions, corev1.PodCondition{Type: corev1.PodInitialized, Status: "True"})

@@ -41,9 +41,10 @@ func TestAllContainersRestarting(t *testing.T) {
 		text   string
 	}{
 		{"none has ended", []func(*Input){forAll, up}, "False", "", ""},
-		{"they are stopped", []func(*Input){forAll, up, ranOut, anew, restarting}, "True", "RestartAllContainersStarted",
-			upon},
-		{"it is not kept yet", []func(*Input){forAll, up, ranOut, restarting}, "True", "RestartAllContainersStarted", ""},
+		{"they are stopped", []func(*Input){forAll, up, ranOut, anew, restarting}, "True",
+			"RestartAllContainersStarted", upon},
+		{"it is not kept yet", []func(*Input){forAll, up, ranOut, restarting}, "True",
+			"RestartAllContainersStarted", ""},
 		{"all have ended", []func(*Input){forAll, ranOut, anew, before}, "False", "", ""},
 		{"the Pod has succeeded", []func(*Input){forAll, instance("m", 0, observed.Exited, 0),
 			instance("n", 0, observed.Exited, 0), ended(podstate.Finish), before}, "False", "PodCompleted", ""},
