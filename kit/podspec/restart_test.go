@@ -64,7 +64,8 @@ func TestValidateRestart(t *testing.T) {
 			want: []string{
 				at + `Rules[0].action: Unsupported value: "": supported values: "Restart", "RestartAllContainers"`,
 				at + `Rules[0].exitCodes: Required value: must be specified`,
-				at + `Rules[1].action: Unsupported value: "RestartAll": supported values: "Restart", "RestartAllContainers"`,
+				at + `Rules[1].action: Unsupported value: "RestartAll": supported values: "Restart", ` +
+					`"RestartAllContainers"`,
 				at + `Rules[1].exitCodes.operator: Unsupported value: "Equals": supported values: "In", "NotIn"`,
 			}},
 	})

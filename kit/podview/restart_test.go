@@ -22,8 +22,8 @@ func TestRestartsAll(t *testing.T) {
 		rules []corev1.ContainerRestartRule
 		want  map[int32]bool
 	}{
-		"no rule":              {nil, map[int32]bool{0: false, 42: false}},
-		"a rule for one":       {[]corev1.ContainerRestartRule{rule("In", 42)}, map[int32]bool{42: false}},
+		"no rule":        {nil, map[int32]bool{0: false, 42: false}},
+		"a rule for one": {[]corev1.ContainerRestartRule{rule("In", 42)}, map[int32]bool{42: false}},
 		"a rule for all": {[]corev1.ContainerRestartRule{all(rule("In", 42, 0))},
 			map[int32]bool{0: true, 41: false, 42: true}},
 		"for all after others": {[]corev1.ContainerRestartRule{all(rule("NotIn", 0, 42))},

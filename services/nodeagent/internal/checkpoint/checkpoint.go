@@ -1,6 +1,7 @@
 // Package checkpoint keeps on disk what neither the API nor the container runtime can tell an agent that starts: where
 // the back-off of a container began, which postStart hooks have finished, why the node ended a Pod, what it gave one
-// that was resized, and which instances are of the time before all containers began anew. There is one small file per Pod, and most Pods need none.
+// that was resized, and which instances are of the time before all containers began anew. There is one small file per
+// Pod, and most Pods need none.
 package checkpoint
 
 import (

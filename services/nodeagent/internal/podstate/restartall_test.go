@@ -125,7 +125,8 @@ func TestRestartAllGoesOn(t *testing.T) {
 	}
 	old := func(more ...func(*Input)) []func(*Input) {
 		return append(spec(s0, instance("i", 0, exited), instance("s", 0, exited, exit(137)),
-			instance("m", 0, exited, exit(42)), instance("n", 0, exited, exit(137)), anew("m", last, "s", "n")), more...)
+			instance("m", 0, exited, exit(42)), instance("n", 0, exited, exit(137)), anew("m", last, "s", "n")),
+			more...)
 	}
 	for _, r := range []row{
 		{name: "all that live are stopped, in no order, without hooks", goal: Run,

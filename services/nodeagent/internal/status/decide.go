@@ -26,8 +26,8 @@ func Delay(old, new *corev1.PodStatus) (delay time.Duration, ok bool) {
 	return settle, true
 }
 
-// urgent reports whether somebody may be waiting for the change: phase, readiness, the state of a container, or that all
-// of them begin anew. The first report of a Pod that is not yet running is not.
+// urgent reports whether somebody may be waiting for the change: phase, readiness, the state of a container, or that
+// all of them begin anew. The first report of a Pod that is not yet running is not.
 func urgent(old, new *corev1.PodStatus) bool {
 	if old.Phase != new.Phase || old.Reason != new.Reason {
 		return true
