@@ -78,6 +78,12 @@ var filters = []filter{
 	{name: "cache-control", wrap: func(h http.Handler, _ *Options, _ *genericapiserver.Config) http.Handler {
 		return genericapifilters.WithCacheControl(h)
 	}},
+	// 0.1 µs.
+	{name: "goaway", on: func(o *Options, _ *genericapiserver.Config) bool { return o.GoawayChance > 0 },
+		flag: "goaway-chance",
+		wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
+			return genericfilters.WithProbabilisticGoaway(h, c.GoawayChance)
+		}},
 	// 0.2 µs.
 	{name: "watch-termination", after: []string{"request-info"},
 		wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {

@@ -64,6 +64,8 @@ func TestSwitches(t *testing.T) {
 			[]string{"client-share", "in-flight-limit", "long-running-limit"}},
 		"audit": {func(o *Options, _ *genericapiserver.Config) { o.Audit.PolicyFile = "policy.yaml" },
 			[]string{"audit", "client-share", "in-flight-limit", "long-running-limit"}},
+		"goaway": {func(o *Options, _ *genericapiserver.Config) { o.GoawayChance = 0.01 },
+			[]string{"goaway", "client-share", "in-flight-limit", "long-running-limit"}},
 		"tracing": {func(o *Options, _ *genericapiserver.Config) { o.Tracing.ConfigFile = "tracing.yaml" },
 			[]string{"tracing", "client-share", "in-flight-limit", "long-running-limit"}},
 		"priority and fairness": {func(_ *Options, c *genericapiserver.Config) { c.FlowControl = flowControl() },

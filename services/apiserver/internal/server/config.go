@@ -54,9 +54,16 @@ func (o *Options) newConfig(s *runtime.Scheme, listener net.Listener) (*generica
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 	config.OpenAPIConfig, config.OpenAPIV3Config = openapi.Configs(s, apiextensions.Scheme)
 	config.MergedResourceConfig = serverstorage.NewResourceConfig()
-	for _, group := range registry.Groups(registry.Config{}) {
-		config.MergedResourceConfig.EnableVersions(group.Versions(s)...)
+	enabled, err := o.enabled(s, registry.Groups(registry.Config{}))
+	if err != nil {
+		return nil, err
 	}
+	for version, on := range enabled.versions {
+		if on {
+			config.MergedResourceConfig.EnableVersions(version)
+		}
+	}
+	config.GoawayChance = o.GoawayChance
 	if err := o.serve(config, listener); err != nil {
 		return nil, fmt.Errorf("preparing to serve: %w", err)
 	}

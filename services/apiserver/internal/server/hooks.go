@@ -66,6 +66,7 @@ func (s *Server) addHooks() ([]healthz.HealthChecker, error) {
 			go tokens.Run(hook)
 		}
 		go checker.Run(hook)
+		s.encryption.Follow()
 		return nil
 	})
 	if err != nil {

@@ -26,8 +26,13 @@ func (s *Server) install() error {
 		return err
 	}
 	options := rest.Options{Scheme: s.scheme, RESTOptions: s.store}
+	all := registry.Groups(config)
+	enabled, err := s.options.enabled(s.scheme, all)
+	if err != nil {
+		return err
+	}
 	var groups []servedGroup
-	for _, group := range registry.Groups(config) {
+	for _, group := range all {
 		storages, err := group.Storages(options)
 		if err != nil {
 			return err
@@ -38,6 +43,9 @@ func (s *Server) install() error {
 			return err
 		}
 		groups = append(groups, served)
+	}
+	if err := enabled.apply(groups); err != nil {
+		return err
 	}
 	s.served = versionsOf(groups)
 	s.served[apiextensions.Group] = []string{apiextensions.Version}

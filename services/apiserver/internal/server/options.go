@@ -21,20 +21,24 @@ import (
 	"keelson.dev/services/apiserver/internal/objectsize"
 	"keelson.dev/services/apiserver/internal/requestbatch"
 	"keelson.dev/services/apiserver/internal/storage"
+	"keelson.dev/services/apiserver/internal/storage/encryption"
 )
 
 const (
 	defaultPort = 6443
 	// defaultIssuer is the issuer of service-account tokens unless a flag says otherwise.
 	defaultIssuer = "https://kubernetes.default.svc"
+	// maxGoawayChance keeps connections from ending before they have been of use.
+	maxGoawayChance = 0.02
 	// The use of tokens is recorded by the day.
 	defaultCleanUpPeriod, minCleanUpPeriod = 365 * 24 * time.Hour, 24 * time.Hour
 )
 
 // Options are the apiserver's settings; the doc of each is its flag's text.
 type Options struct {
-	DataDir string
-	Etcd    storage.Cluster
+	DataDir    string
+	Etcd       storage.Cluster
+	Encryption encryption.Options
 
 	BindAddress      string
 	SecurePort       int
@@ -77,6 +81,10 @@ type Options struct {
 	// MaxLongRunningPerClient is how many watches and other lasting requests one client may have open; zero is no
 	// limit.
 	MaxLongRunningPerClient int
+	// RuntimeConfig says of versions, resources and classes of versions by "true" or "false" whether they are served.
+	RuntimeConfig map[string]string
+	// GoawayChance is the share of requests over HTTP/2 whose connections are given up.
+	GoawayChance float64
 	// Batches bound what batches of requests take, Connections how many there may be; no flag sets them.
 	Batches     requestbatch.Limits
 	Connections connections.Limits
@@ -100,6 +108,7 @@ func NewOptions() *Options {
 		Tracing:               genericoptions.NewTracingOptions(),
 		ServiceClusterIPRange: "10.96.0.0/16",
 		EventTTL:              time.Hour,
+		RuntimeConfig:         map[string]string{},
 		Batches:               requestbatch.DefaultLimits(),
 		Connections:           connections.OfProcess(),
 		sizes:                 &objectsize.Book{},
@@ -117,6 +126,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Etcd.CertFile, "etcd-certfile", o.Etcd.CertFile, "PEM client certificate for --etcd-servers")
 	fs.StringVar(&o.Etcd.KeyFile, "etcd-keyfile", o.Etcd.KeyFile, "PEM key of --etcd-certfile")
 	fs.StringVar(&o.Etcd.CAFile, "etcd-cafile", o.Etcd.CAFile, "PEM bundle that verifies --etcd-servers")
+	o.Encryption.AddFlags(fs)
 	fs.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "IP address to listen on")
 	fs.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port to listen on; 0 takes a free one")
 	fs.StringVar(&o.AdvertiseAddress, "advertise-address", o.AdvertiseAddress,
@@ -154,6 +164,10 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.MaxLongRunningPerClient, "max-long-running-requests-per-client", o.MaxLongRunningPerClient,
 		"how many watches, logs, exec and other requests that last one client may have open, the ServiceAccounts of a "+
 			"namespace together; 0 is no limit")
+	fs.Float64Var(&o.GoawayChance, "goaway-chance", o.GoawayChance,
+		"share of the requests over HTTP/2 after which a client is told to connect anew, between 0 and 0.02, so that "+
+			"behind a load balancer clients do not all stay with one apiserver; what lasts goes on. 0 is never")
+	o.addRuntimeConfigFlag(fs)
 	o.Nodeagents.AddFlags(fs)
 	o.addObservabilityFlags(fs)
 	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange,
@@ -183,10 +197,13 @@ func (o *Options) Validate() error {
 	add(o.EventTTL < time.Second, "--event-ttl: %s is less than 1s", o.EventTTL)
 	add(o.MaxLongRunningPerClient < 0, "--max-long-running-requests-per-client: %d is less than 0",
 		o.MaxLongRunningPerClient)
+	add(!(o.GoawayChance >= 0 && o.GoawayChance <= maxGoawayChance), "--goaway-chance: %v is not between 0 and %v",
+		o.GoawayChance, maxGoawayChance)
 	errs = append(errs, admission.CheckNames(o.EnableAdmissionPlugins, o.DisableAdmissionPlugins))
 	if _, err := serviceRanges(o.ServiceClusterIPRange); err != nil {
 		errs = append(errs, err)
 	}
+	errs = append(errs, o.Encryption.Validate()...)
 	errs = append(errs, o.Nodeagents.Validate()...)
 	errs = append(errs, o.checkObservability()...)
 	return errors.Join(append(errs, o.checkFiles()...)...)
@@ -204,10 +221,12 @@ func (o *Options) checkFiles() []error {
 		{"nodeagent-client-key", o.Nodeagents.ClientKey},
 		{"nodeagent-certificate-authority", o.Nodeagents.CertificateAuthority},
 		{"audit-policy-file", o.Audit.PolicyFile},
+		{"audit-webhook-config-file", o.Audit.WebhookOptions.ConfigFile},
 		{"tracing-config-file", o.Tracing.ConfigFile},
 		{"etcd-certfile", o.Etcd.CertFile},
 		{"etcd-keyfile", o.Etcd.KeyFile},
 		{"etcd-cafile", o.Etcd.CAFile},
+		{"encryption-provider-config", o.Encryption.ConfigFile},
 	}
 	for _, path := range o.ServiceAccountKeyFiles {
 		files = append(files, struct{ flag, path string }{"service-account-key-file", path})

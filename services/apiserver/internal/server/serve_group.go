@@ -86,6 +86,9 @@ func (s *Server) serveGroup(group servedGroup, types managedfields.TypeConverter
 			storage.Destroy()
 		}
 	})
+	if len(group.versions) == 0 {
+		return nil
+	}
 	root, all := genericapiserver.APIGroupPrefix, s.core.AggregatedDiscoveryGroupManager
 	if group.name == "" {
 		root, all = genericapiserver.DefaultLegacyAPIPrefix, s.core.AggregatedLegacyDiscoveryGroupManager

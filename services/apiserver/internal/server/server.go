@@ -19,6 +19,7 @@ import (
 	clientset "k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 
+	"keelson.dev/kit/daemon"
 	"keelson.dev/services/apiserver/internal/admission/pluginconfig"
 	"keelson.dev/services/apiserver/internal/aggregation"
 	"keelson.dev/services/apiserver/internal/apiextensions"
@@ -35,6 +36,7 @@ import (
 	"keelson.dev/services/apiserver/internal/routes"
 	"keelson.dev/services/apiserver/internal/scheme"
 	"keelson.dev/services/apiserver/internal/storage"
+	"keelson.dev/services/apiserver/internal/storage/encryption"
 )
 
 // Server is an apiserver that has been put together and can run once.
@@ -48,7 +50,9 @@ type Server struct {
 	plugins  pluginconfig.Plugins
 	starting *starting
 	embedded *storage.Embedded
-	store    *storage.Store
+	// encryption is of what the store keeps.
+	encryption *encryption.Providers
+	store      *storage.Store
 
 	config    *genericapiserver.Config
 	policy    *rbac.Policy
@@ -91,7 +95,8 @@ func New(ctx context.Context, options *Options, log *zap.Logger) (*Server, error
 // assemble runs the steps of construction in the order of their needs.
 func (s *Server) assemble(ctx context.Context) error {
 	steps := []func(context.Context) error{
-		s.readPlugins, s.openScheme, s.openServing, s.openStore, s.openConfig, s.openAuth, s.openServers,
+		s.readPlugins, s.openScheme, s.openServing, s.openEncryption, s.openStore, s.openConfig,
+		s.openAuth, s.openServers,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -149,6 +154,9 @@ func (s *Server) closeStore() {
 	}
 	if s.embedded != nil {
 		s.embedded.Close()
+	}
+	if s.encryption != nil {
+		s.encryption.Close()
 	}
 }
 
@@ -213,6 +221,16 @@ func (s *Server) endStarting() error {
 	return nil
 }
 
+// openEncryption comes before the store, so that a file that is wrong leaves the store alone.
+func (s *Server) openEncryption(context.Context) (err error) {
+	if s.encryption, err = encryption.Open(s.options.Encryption, s.config.APIServerID); err != nil {
+		return daemon.UsageError(fmt.Errorf("--encryption-provider-config: %w", err))
+	}
+	s.config.HealthzChecks = append(s.config.HealthzChecks, s.encryption.HealthChecks...)
+	s.config.ReadyzChecks = append(s.config.ReadyzChecks, s.encryption.HealthChecks...)
+	return nil
+}
+
 func (s *Server) openStore(ctx context.Context) (err error) {
 	var client *kubernetes.Client
 	if len(s.options.Etcd.Servers) > 0 {
@@ -227,7 +245,7 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 		}
 		client = s.embedded.Client()
 	}
-	s.store = storage.New(client, s.scheme, s.codecs, s.options.sizes)
+	s.store = storage.New(client, s.scheme, s.codecs, s.options.sizes, s.encryption)
 	s.doing("preparing to serve", "")
 	return nil
 }

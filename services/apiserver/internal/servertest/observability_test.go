@@ -182,6 +182,9 @@ func (c *collector) span(t *testing.T, name string) *tracev1.Span {
 	return found[0]
 }
 
+// needsBoth is what a policy without a way out is told, and the reverse.
+const needsBoth = "--audit-policy-file: needs --audit-log-path or --audit-webhook-config-file, and the reverse"
+
 // TestWrongObservability: what cannot be followed stops the start with one sentence.
 func TestWrongObservability(t *testing.T) {
 	dir := t.TempDir()
@@ -191,9 +194,9 @@ func TestWrongObservability(t *testing.T) {
 	}{
 		"a policy without a log": {func(c *inproc.Config) {
 			c.Audit.PolicyFile = writeConfig(t, dir, "policy.yaml", auditPolicy)
-		}, "--audit-policy-file: needs --audit-log-path, and the reverse"},
+		}, needsBoth},
 		"a log without a policy": {func(c *inproc.Config) { c.Audit.LogOptions.Path = filepath.Join(dir, "log") },
-			"--audit-policy-file: needs --audit-log-path, and the reverse"},
+			needsBoth},
 		"a policy that is missing": {func(c *inproc.Config) {
 			c.Audit.PolicyFile, c.Audit.LogOptions.Path = filepath.Join(dir, "none"), filepath.Join(dir, "log")
 		}, "--audit-policy-file: stat "},
@@ -209,6 +212,27 @@ func TestWrongObservability(t *testing.T) {
 			c.Audit.PolicyFile = writeConfig(t, dir, "policy.yaml", auditPolicy)
 			c.Audit.LogOptions.Path, c.Audit.LogOptions.MaxBackups = filepath.Join(dir, "log"), -1
 		}, "--audit-log-maxbackup -1 can't be a negative number"},
+		"a receiver without a policy": {func(c *inproc.Config) {
+			c.Audit.WebhookOptions.ConfigFile = writeConfig(t, dir, "receiver.yaml", "{}")
+		}, needsBoth},
+		"a receiver that is missing": {func(c *inproc.Config) {
+			c.Audit.PolicyFile = writeConfig(t, dir, "policy.yaml", auditPolicy)
+			c.Audit.WebhookOptions.ConfigFile = filepath.Join(dir, "none")
+		}, "--audit-webhook-config-file: stat "},
+		"a receiver that is none": {func(c *inproc.Config) {
+			c.Audit.PolicyFile = writeConfig(t, dir, "policy.yaml", auditPolicy)
+			c.Audit.WebhookOptions.ConfigFile = writeConfig(t, dir, "receiver.yaml", "{}")
+		}, "--audit-webhook-config-file: " + dir + "/receiver.yaml: "},
+		"a mode that is none": {func(c *inproc.Config) {
+			c.Audit.PolicyFile = writeConfig(t, dir, "policy.yaml", auditPolicy)
+			c.Audit.WebhookOptions.ConfigFile = writeConfig(t, dir, "receiver.yaml", "{}")
+			c.Audit.WebhookOptions.BatchOptions.Mode = "sometimes"
+		}, "invalid audit webhook mode sometimes, allowed modes are"},
+		"no room": {func(c *inproc.Config) {
+			c.Audit.PolicyFile = writeConfig(t, dir, "policy.yaml", auditPolicy)
+			c.Audit.WebhookOptions.ConfigFile = writeConfig(t, dir, "receiver.yaml", "{}")
+			c.Audit.WebhookOptions.BatchOptions.BatchConfig.BufferSize = 0
+		}, "invalid audit batch webhook buffer size 0"},
 		"tracing that is missing": {func(c *inproc.Config) { c.Tracing.ConfigFile = filepath.Join(dir, "none") },
 			"--tracing-config-file: stat "},
 		"tracing of two in one": {func(c *inproc.Config) {

@@ -26,7 +26,7 @@ import (
 	etcdfeature "k8s.io/apiserver/pkg/storage/feature"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
-	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
+	"k8s.io/apiserver/pkg/storage/value"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -63,6 +63,7 @@ type Store struct {
 	interned  *intern.Pool
 	sizes     *objectsize.Book
 	health    *probe
+	encrypted value.ResourceTransformers
 	scheme    *runtime.Scheme
 	codecs    serializer.CodecFactory
 	stop      func()
@@ -70,9 +71,10 @@ type Store struct {
 
 var _ generic.RESTOptionsGetter = &Store{}
 
-// New returns the store behind client, which notes how large objects are. Close it before the client's server ends.
+// New returns the store behind client, which notes how large objects are, and keeps them as the transformers encrypt
+// them. Close it before the client's server ends.
 func New(client *kubernetes.Client, scheme *runtime.Scheme, codecs serializer.CodecFactory,
-	sizes *objectsize.Book) *Store {
+	sizes *objectsize.Book, encrypted value.ResourceTransformers) *Store {
 	if len(client.Endpoints()) == 0 {
 		// The in-process client has no endpoint that the library could ask for its version.
 		etcdfeature.DefaultFeatureSupportChecker.CheckClient(client.Ctx(), embeddedVersion{},
@@ -83,7 +85,8 @@ func New(client *kubernetes.Client, scheme *runtime.Scheme, codecs serializer.Co
 	compactor := etcd3.NewCompactor(client.Client, compactInterval, clock.RealClock{}, nil)
 	endGrowth := followGrowth(client.Client)
 	s := &Store{client: client, compactor: compactor, progress: &progress{now: time.Now}, interned: intern.New(),
-		sizes: sizes, scheme: scheme, codecs: codecs, stop: func() { endGrowth(); compactor.Stop() }}
+		sizes: sizes, encrypted: encrypted, scheme: scheme, codecs: codecs,
+		stop: func() { endGrowth(); compactor.Stop() }}
 	s.health = newProbe(s.ask)
 	return s
 }
@@ -162,8 +165,8 @@ func configOf(
 }
 
 // open makes one resource's storage: the library's store over the shared
-// client, failpoints around its writes, and if it has one the watch cache on
-// top, with a queue for each watch.
+// client, which encrypts and names what it cannot read, failpoints around its
+// writes, and if it has one the watch cache on top, with a queue for each watch.
 func (s *Store) open(
 	config *storagebackend.ConfigForResource,
 	resourcePrefix string,
@@ -176,12 +179,15 @@ func (s *Store) open(
 	versioner := genericstorage.APIObjectVersioner{}
 	watched := watched{config.Codec, config.GroupResource, s.interned, s.sizes}
 	store, err := etcd3.New(s.client, s.compactor, watched, newFunc, newListFunc, config.Prefix, resourcePrefix,
-		config.GroupResource, identity.NewEncryptCheckTransformer(), config.LeaseManagerConfig,
-		etcd3.NewDefaultDecoder(config.Codec, versioner), versioner)
+		config.GroupResource,
+		etcd3.WithCorruptObjErrorHandlingTransformer(s.encrypted.TransformerForResource(config.GroupResource)),
+		config.LeaseManagerConfig,
+		etcd3.WithCorruptObjErrorHandlingDecoder(etcd3.NewDefaultDecoder(config.Codec, versioner)), versioner)
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the store of %s: %w", config.GroupResource, err)
 	}
-	backend := progressing{faulty{store}, s.progress}
+	backend := progressing{faulty{etcd3.NewStoreWithUnsafeCorruptObjectDeletion(store, config.GroupResource)},
+		s.progress}
 	if !Cached(config.GroupResource) {
 		return backend, store.Close, nil
 	}

@@ -23,6 +23,7 @@ import (
 
 	"keelson.dev/services/apiserver/internal/objectsize"
 	"keelson.dev/services/apiserver/internal/scheme"
+	"keelson.dev/services/apiserver/internal/storage/encryption"
 )
 
 // configMaps is the storage of ConfigMaps on a store of its own.
@@ -44,7 +45,7 @@ func configMapsOf(t *testing.T, e *Embedded, sizes *objectsize.Book) genericstor
 	t.Helper()
 	types, err := scheme.New()
 	must(t, err)
-	store := New(e.Client(), types, scheme.Codecs(types), sizes)
+	store := New(e.Client(), types, scheme.Codecs(types), sizes, &encryption.Providers{})
 	t.Cleanup(store.Close)
 	options, err := store.GetRESTOptions(schema.GroupResource{Resource: "configmaps"}, &corev1.ConfigMap{})
 	must(t, err)

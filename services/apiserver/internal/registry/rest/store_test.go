@@ -22,6 +22,7 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/scheme"
 	"keelson.dev/services/apiserver/internal/storage"
+	"keelson.dev/services/apiserver/internal/storage/encryption"
 )
 
 // world is an etcd whose calls are counted and whose watches can be held back, so that every watch cache is stale.
@@ -51,7 +52,7 @@ func newWorld(t testing.TB, kinds ...rest.Entry) *world {
 	w := &world{scheme: s}
 	client := etcd.Client()
 	client.KV, client.Watcher = counted{client.KV, w}, delayed{client.Watcher, w}
-	w.Store = storage.New(client, s, scheme.Codecs(s), &objectsize.Book{})
+	w.Store = storage.New(client, s, scheme.Codecs(s), &objectsize.Book{}, &encryption.Providers{})
 	t.Cleanup(w.Close)
 	return w
 }
