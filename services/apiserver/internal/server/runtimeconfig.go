@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -15,6 +16,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
@@ -27,7 +29,8 @@ import (
 
 // ownVersions are those that the server asks itself for: without them it would never be ready.
 var ownVersions = []schema.GroupVersion{
-	corev1.SchemeGroupVersion, apiregistrationv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion,
+	corev1.SchemeGroupVersion, admissionregistrationv1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion,
+	apiregistrationv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion,
 	discoveryv1.SchemeGroupVersion, networkingv1.SchemeGroupVersion, nodev1.SchemeGroupVersion,
 	rbacv1.SchemeGroupVersion, schedulingv1.SchemeGroupVersion, storagev1.SchemeGroupVersion,
 }
@@ -42,7 +45,7 @@ func (o *Options) addRuntimeConfigFlag(fs *pflag.FlagSet) {
 
 // enabled is what --runtime-config leaves of the versions of the groups.
 func (o *Options) enabled(s *runtime.Scheme, groups []registry.Group) (enabled, error) {
-	var all []schema.GroupVersion
+	all := []schema.GroupVersion{apiextensionsv1.SchemeGroupVersion}
 	for _, group := range groups {
 		all = append(all, group.Versions(s)...)
 	}

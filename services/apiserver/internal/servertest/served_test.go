@@ -76,7 +76,8 @@ func TestRuntimeConfig(t *testing.T) {
 
 // TestOwnVersionsAreEnough: a server that serves what it needs itself, and nothing else, becomes ready.
 func TestOwnVersionsAreEnough(t *testing.T) {
-	s := servertest.Start(t, settings("api/all=false,v1=true,apiregistration.k8s.io/v1,coordination.k8s.io/v1,"+
+	s := servertest.Start(t, settings("api/all=false,v1=true,admissionregistration.k8s.io/v1,"+
+		"apiextensions.k8s.io/v1,apiregistration.k8s.io/v1,coordination.k8s.io/v1,"+
 		"discovery.k8s.io/v1,networking.k8s.io/v1,node.k8s.io/v1,rbac.authorization.k8s.io/v1,scheduling.k8s.io/v1,"+
 		"storage.k8s.io/v1"))
 	create(t, s.Client.CoreV1().ConfigMaps("default"), configMap("c", nil))
@@ -88,7 +89,7 @@ func TestOwnVersionsAreEnough(t *testing.T) {
 // TestWrongServing: what cannot be served stops the start with one sentence.
 func TestWrongServing(t *testing.T) {
 	for want, change := range map[string]func(*inproc.Config){
-		"--runtime-config: shop/v1: there is no version shop/v1; there are apiregistration.k8s.io/v1, ": settings(
+		"--runtime-config: shop/v1: there is no version shop/v1; there are admissionregistration.k8s.io/v1, ": settings(
 			"shop/v1=true"),
 		"--runtime-config: apps/v1: \"no\" is neither true nor false": settings("apps/v1=no"),
 		"--runtime-config: rbac.authorization.k8s.io/v1, v1 cannot be off: the apiserver itself uses it": settings(
