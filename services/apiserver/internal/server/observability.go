@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/audit/policy"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/component-base/tracing"
+	"k8s.io/klog/v2"
 
 	"keelson.dev/kit/daemon"
 )
@@ -91,8 +91,8 @@ func (l leaving) Shutdown() {
 	select {
 	case <-sent:
 	case <-time.After(recordsDrain):
-		utilruntime.HandleError(fmt.Errorf("audit records are lost: %s did not take them within %s", l.Backend,
-			recordsDrain))
+		klog.ErrorS(context.DeadlineExceeded, "Audit records are lost: their receiver did not take them",
+			"receiver", l.Backend.String(), "waited", recordsDrain)
 	}
 }
 
