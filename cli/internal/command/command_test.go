@@ -47,8 +47,8 @@ func TestMistakesGetOneLine(t *testing.T) {
 		"up --bind-address ::1":       {2, `--bind-address: "::1" must be an IPv4 address`},
 		"up --pod-range 10.0.0.0":     {2, `--pod-cidr: "10.0.0.0" must be an IPv4 network`},
 		"up --service-range x":        {2, `--service-cidr: "x" must be an IPv4 network`},
-		"up --service-cidr 10.0.0.0/16,fd00::/112,fd01::/112": {2, "--service-cidr: 10.0.0.0/16,fd00::/112,fd01::/112 " +
-			"are 3 networks: give one of IPv4, or one of each family"},
+		"up --service-cidr 10.0.0.0/16,fd00::/112,fd01::/112": {2, "--service-cidr: " +
+			"10.0.0.0/16,fd00::/112,fd01::/112 are 3 networks: give one of IPv4, or one of each family"},
 		"init --pod-cidr fd00::/56": {2, "--pod-cidr: fd00::/56 is of IPv6, which a mesh has only beside IPv4: give " +
 			"IPV4,fd00::/56, for example 10.244.0.0/16,fd00:10:244::/56"},
 		"up --dns bind":                   {2, `--dns: "bind" must be coredns, none or an IPv4 address that Pods can ask`},

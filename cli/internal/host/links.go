@@ -36,7 +36,7 @@ func Routes(ownLinks string, pods plan.Range) ([]netip.Prefix, error) {
 		ours := own[route.LinkIndex] || slices.ContainsFunc(pods.Networks(), func(network netip.Prefix) bool {
 			return reserves(route, network) || leadsToPods(route, network)
 		})
-		if to.Bits() > 0 && !ours && !(to.Addr().Is6() && to.Addr().IsLinkLocalUnicast()) {
+		if to.Bits() > 0 && !ours && (!to.Addr().Is6() || !to.Addr().IsLinkLocalUnicast()) {
 			prefixes = append(prefixes, to)
 		}
 	}

@@ -71,8 +71,9 @@ func expectHardware(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	now, err := netlink.LinkByName(name)
-	if err != nil || now.Attrs().HardwareAddr.String() != bridge.Attrs().HardwareAddr.String() {
-		t.Errorf("with a port %s is %v, %v, and was %v", name, now.Attrs().HardwareAddr, err, bridge.Attrs().HardwareAddr)
+	was := bridge.Attrs().HardwareAddr
+	if err != nil || now.Attrs().HardwareAddr.String() != was.String() {
+		t.Errorf("with a port %s is %v, %v, and was %v", name, now.Attrs().HardwareAddr, err, was)
 	}
 	if err := netlink.LinkDel(port); err != nil {
 		t.Fatal(err)

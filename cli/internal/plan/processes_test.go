@@ -53,8 +53,10 @@ func TestFamilies(t *testing.T) {
 	both.Ranges = Ranges{Pod: ranged("10.244.0.0/16,fd00:1::/56"), Service: ranged("10.96.0.0/16,fd00:2::/112"),
 		Nodes: ranged("10.241.0.0/24,fd00:3::/64")}
 	for want, in := range map[[4]string]ProcessInput{
-		{"10.244.0.0/16", "10.96.0.0/16", "192.0.2.7", "10.241.0.2"}:                                              input("node-1", "node-2"),
-		{"10.244.0.0/16,fd00:1::/56", "10.96.0.0/16,fd00:2::/112", "192.0.2.7,fd00:3::1", "10.241.0.2,fd00:3::2"}: both,
+		{"10.244.0.0/16", "10.96.0.0/16", "192.0.2.7", "10.241.0.2"}: input("node-1", "node-2"),
+		{
+			"10.244.0.0/16,fd00:1::/56", "10.96.0.0/16,fd00:2::/112", "192.0.2.7,fd00:3::1", "10.241.0.2,fd00:3::2",
+		}: both,
 	} {
 		got := map[string]map[string]string{}
 		for _, process := range in.flat() {
@@ -263,7 +265,8 @@ func TestFurtherNodesAreInNetworksOfTheirOwn(t *testing.T) {
 	if got := in.NodeServerURL(1); got != "https://192.0.2.7:6443" {
 		t.Errorf("where the apiserver listens on one address alone, node 2 asks at %s", got)
 	}
-	for _, c := range DecidePKI(PKIInput{Service: in.Ranges.Service.IPv4, Nodes: in.Nodes, Between: in.Ranges.Nodes.IPv4}) {
+	pki := PKIInput{Service: in.Ranges.Service.IPv4, Nodes: in.Nodes, Between: in.Ranges.Nodes.IPv4}
+	for _, c := range DecidePKI(pki) {
 		for file, address := range map[string]string{"apiserver": "10.241.0.1", "node-2-serving": "10.241.0.2",
 			"node-3-serving": "10.241.0.3", "status": "10.241.0.3"} {
 			if valid := slices.Contains(c.Addresses, netip.MustParseAddr(address)); c.File == file && !valid {

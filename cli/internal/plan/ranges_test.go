@@ -136,14 +136,15 @@ func TestDecideRanges(t *testing.T) {
 			wantPod: "10.1.0.0/24,fd00:1::/64", wantService: "10.2.0.0/28,fd00:2::/124"},
 		"too large in IPv6": {pod: "10.1.0.0/16,fd00::/47", nodes: 1, wantError: "--pod-cidr: fd00::/47 must be an " +
 			"IPv6 network of /48 to /64 without host bits, for example fd00:10:244::/56"},
-		"too small in IPv6": {pod: "10.1.0.0/16,fd00::/65", nodes: 1, wantError: "--pod-cidr: fd00::/65 must be an IPv6"},
+		"too small in IPv6": {pod: "10.1.0.0/16,fd00::/65", nodes: 1,
+			wantError: "--pod-cidr: fd00::/65 must be an IPv6"},
 		"Services too large in IPv6": {service: "10.1.0.0/16,fd00::/63", nodes: 1, wantError: "--service-cidr: " +
 			"fd00::/63 must be an IPv6 network of /64 to /124 without host bits, for example fd00:10:96::/112"},
 		"Services too small in IPv6": {service: "10.1.0.0/16,fd00::/125", nodes: 1, wantError: "--service-cidr: " +
 			"fd00::/125 must be an IPv6 network of /64 to /124"},
 		"host bits in IPv6": {pod: "10.1.0.0/16,fd00::1/56", nodes: 1, wantError: "--pod-cidr: fd00::1/56 must be"},
-		"one node too many in IPv6": {pod: "10.1.0.0/16,fd00::/63", nodes: 3, wantError: "--nodes: 3 nodes with a /64 " +
-			"each do not fit into the Pod range fd00::/63, at most 2 do"},
+		"one node too many in IPv6": {pod: "10.1.0.0/16,fd00::/63", nodes: 3,
+			wantError: "--nodes: 3 nodes with a /64 each do not fit into the Pod range fd00::/63, at most 2 do"},
 		"multicast": {service: "10.1.0.0/16,ff05::/112", nodes: 1, wantError: "--service-cidr: ff05::/112 overlaps " +
 			"ff00::/8, whose addresses are given to no Pod or Service"},
 		"between neighbours": {pod: "10.1.0.0/16,fe80::/64", nodes: 1, wantError: "--pod-cidr: fe80::/64 overlaps"},
@@ -170,10 +171,11 @@ func TestDecideRanges(t *testing.T) {
 			wantService: "10.96.0.0/16"},
 		"without IPv6": {pod: "10.1.0.0/16,fd00::/56", nodes: 1, four: true, wantError: "--pod-cidr: fd00::/56 needs " +
 			"IPv6, which this machine's kernel does not have or gives no new link"},
-		"kept of both families, and claimed since": {pod: "10.1.0.0/16,fd00:1::/56", service: "10.2.0.0/16,fd00:2::/112",
-			kept: "10.3.0.0/24,fd00:3::/64", claimed: []string{"fd00:3::/48"}, nodes: 1,
-			wantError: "the network between the nodes: fd00:3::/64, which this data directory has used from its start, " +
-				"overlaps fd00:3::/48, which another mesh"},
+		"kept of both families, and claimed since": {pod: "10.1.0.0/16,fd00:1::/56",
+			service: "10.2.0.0/16,fd00:2::/112", kept: "10.3.0.0/24,fd00:3::/64",
+			claimed: []string{"fd00:3::/48"}, nodes: 1,
+			wantError: "the network between the nodes: fd00:3::/64, which this data directory has used from its " +
+				"start, overlaps fd00:3::/48, which another mesh"},
 		"kept of both families": {pod: "10.1.0.0/16,fd00:1::/56", service: "10.2.0.0/16,fd00:2::/112",
 			kept: "10.3.0.0/24,fd00:3::/64", nodes: 1, wantPod: "10.1.0.0/16,fd00:1::/56",
 			wantService: "10.2.0.0/16,fd00:2::/112", wantNodes: "10.3.0.0/24,fd00:3::/64"},
@@ -227,10 +229,10 @@ func TestParseRange(t *testing.T) {
 		"10.1.0.0": `"10.1.0.0" must be an IPv4 network such as 10.244.0.0/16, or one of each family such as ` +
 			"10.244.0.0/16,fd00:10:244::/56",
 		"10.1.0.0/16,":                    `"" must be an IPv4 network`,
-		"10.1.0.0/16,fd00::/56,fd01::/56": "10.1.0.0/16,fd00::/56,fd01::/56 are 3 networks: give one of IPv4, or one of",
+		"10.1.0.0/16,fd00::/56,fd01::/56": "10.1.0.0/16,fd00::/56,fd01::/56 are 3 networks: give one of IPv4,",
 		"10.1.0.0/16,10.2.0.0/16":         "10.1.0.0/16 and 10.2.0.0/16 are of one family: give one of IPv4, or one of",
 		"fd00::/56,fd01::/56":             "fd00::/56 and fd01::/56 are of one family",
-		"fd00::/56":                       "fd00::/56 is of IPv6, which a mesh has only beside IPv4: give IPV4,fd00::/56",
+		"fd00::/56":                       "fd00::/56 is of IPv6, which a mesh has only beside IPv4: give IPV4,",
 		"fd00::/56,10.1.0.0/16": "fd00::/56 comes first, and the first family of a mesh is IPv4: give " +
 			"10.1.0.0/16,fd00::/56",
 		"10.1.0.0/16,fd00::/56,10.2.0.0/16": "are 3 networks",
@@ -264,11 +266,12 @@ func TestChosenRangesAreFree(t *testing.T) {
 		var routes, claimed []netip.Prefix
 		meshes := 0
 		for ; ; meshes++ {
-			got, err := DecideRanges(RangesInput{Service: asked, IPv6: true, Routes: routes, Claimed: claimed, Nodes: 3})
+			in := RangesInput{Service: asked, IPv6: true, Routes: routes, Claimed: claimed, Nodes: 3}
+			got, err := DecideRanges(in)
 			if err != nil {
 				break
 			}
-			if got.Pod.Dual() != asked.Dual() || got.Nodes.Dual() != asked.Dual() || got.Service.Dual() != asked.Dual() {
+			if dual := asked.Dual(); got.Pod.Dual() != dual || got.Nodes.Dual() != dual || got.Service.Dual() != dual {
 				t.Fatalf("%v is not all of the same families", got)
 			}
 			taken := slices.Concat(routes, claimed)

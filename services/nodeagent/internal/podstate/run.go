@@ -197,23 +197,29 @@ func (v *view) start(e lifecycle.Entry, prev *observed.Container) {
 		return
 	}
 	a := Action{Key: StartKey(name), SandboxID: v.sandbox.ID, Container: e, Attempt: v.nextAttempt(e, prev)}
-	if prev != nil {
-		anew := v.in.Memory.RestartAll.Earlier(prev)
-		rerun := anew || e.Kind == lifecycle.Init && prev.SandboxID != v.sandbox.ID
-		resized := v.in.Memory.Resize.Restarted[prev.ID]
-		if !rerun && !resized && !v.cutShort(prev) && !e.Restarts(v.pod, prev.ExitCode) {
-			return
-		}
-		if resized || anew && ranLong(prev) {
-			a.Streak = &prev.Attempt
-		} else if !rerun && !v.crashDelayOver(e, prev, &a) {
-			return
-		}
+	if prev != nil && !v.follows(e, prev, &a) {
+		return
 	}
 	if !v.faultDelayOver(a.Key, name) {
 		return
 	}
 	v.plan.Actions = append(v.plan.Actions, a)
+}
+
+// follows reports whether an instance may follow prev now, and says in a where the container's back-off begins anew.
+func (v *view) follows(e lifecycle.Entry, prev *observed.Container, a *Action) bool {
+	anew := v.in.Memory.RestartAll.Earlier(prev)
+	rerun := anew || e.Kind == lifecycle.Init && prev.SandboxID != v.sandbox.ID
+	resized := v.in.Memory.Resize.Restarted[prev.ID]
+	switch {
+	case !rerun && !resized && !v.cutShort(prev) && !e.Restarts(v.pod, prev.ExitCode):
+		return false
+	case resized || anew && ranLong(prev):
+		a.Streak = &prev.Attempt
+		return true
+	default:
+		return rerun || v.crashDelayOver(e, prev, a)
+	}
 }
 
 // crashDelayOver reports whether the back-off after prev has passed. A long run begins the back-off anew.
