@@ -14,6 +14,7 @@ import (
 	"k8s.io/component-base/tracing"
 	"k8s.io/klog/v2"
 
+	"keelson.dev/kit/contained"
 	"keelson.dev/kit/daemon"
 )
 
@@ -84,10 +85,10 @@ type leaving struct{ audit.Backend }
 // Shutdown implements audit.Backend: it sends the records that wait to be sent.
 func (l leaving) Shutdown() {
 	sent := make(chan struct{})
-	go func() {
+	contained.Go("sending the last audit records", func() {
 		defer close(sent)
 		l.Backend.Shutdown()
-	}()
+	}, nil)
 	select {
 	case <-sent:
 	case <-time.After(recordsDrain):

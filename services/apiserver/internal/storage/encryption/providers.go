@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/server/healthz"
@@ -14,6 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/server/options/encryptionconfig/metrics"
 	"k8s.io/apiserver/pkg/storage/value"
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
+
+	"keelson.dev/kit/contained"
 )
 
 // follower is the name of the queue of changes of the file.
@@ -30,7 +31,7 @@ type Providers struct {
 	// ctx is that of the connections to KMS plugins.
 	ctx     context.Context
 	close   context.CancelFunc
-	running sync.WaitGroup
+	running contained.Group
 }
 
 var _ value.ResourceTransformers = &Providers{}
@@ -51,7 +52,7 @@ func Open(options Options, serverID string) (*Providers, error) {
 		return nil, wrong(options.ConfigFile, err)
 	}
 	if !options.Reload {
-		context.AfterFunc(p.ctx, unload)
+		contained.AtEnd(p.ctx, "leaving the providers of encryption", unload, nil)
 		p.transformers, p.HealthChecks = encryptionconfig.StaticTransformers(config.Transformers), config.HealthChecks
 	} else {
 		// The library makes one health check of all where a file is followed.
@@ -89,7 +90,7 @@ func (p *Providers) TransformerForResource(resource schema.GroupResource) value.
 // Follow begins to take changes of the file, if that was asked for, until Close.
 func (p *Providers) Follow() {
 	if p.follow != nil {
-		p.running.Go(func() { p.follow(p.ctx) })
+		p.running.Go("following the file of encryption", func() { p.follow(p.ctx) }, nil)
 	}
 }
 
