@@ -142,9 +142,9 @@ test-placement: ## hold N random placements and PREEMPTIONS preemptions of the s
 	  KEELSON_PLACEMENTS=$(N) KEELSON_PREEMPTIONS=$(PREEMPTIONS) $(GO) test -count 1 -timeout 24h -run AgreesWithReference ./internal/cycle
 
 # What test/integration reads outside of its module. The tests read the sum of it, so that the go command sees a change.
-OUTSIDE := deploy/helm docs/controllers.md bin/kubectl
+OUTSIDE := deploy/helm docs/controllers.md bin/kubectl bin/published
 .PHONY: test-integration
-test-integration: $(STAMPS)/kubectl $(STAMPS)/gotestsum ## run the scenarios with all daemons in one process and simulated nodes
+test-integration: $(STAMPS)/kubectl $(STAMPS)/published $(STAMPS)/gotestsum ## run the scenarios with all daemons in one process and simulated nodes
 	@echo "==> testing test (all but e2e)"; cd $(ROOT) && \
 	  export KEELSON_OUTSIDE=$$(find $(OUTSIDE) -type f -exec sha256sum {} + | sort | sha256sum) && \
 	  cd $(ROOT)/test && export KEELSON_BIN=$(BIN) && $(call sum,integration,$$($(GO) list ./... | grep -v -e /e2e -e /vm$$ | tr '\n' ' '),-timeout 20m)

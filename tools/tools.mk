@@ -67,6 +67,19 @@ $(STAMPS)/helm: $(call pin_files,helm)
 $(STAMPS)/coredns: $(call pin_files,coredns) $(PINS)/coredns/main.go
 	$(call pin_build,coredns,.,$(BIN),-ldflags "-s -w",CoreDNS $(coredns_version))
 
+# What three projects publish of their kinds: definitions, and examples of objects. No code of theirs is built.
+PUBLISHED := $(BIN)/published
+# publish PROJECT,MODULE,DEFINITIONS,EXAMPLES
+publish = dir=$$($(GO) list -m -f '{{.Dir}}' $(2)) && mkdir -p $(PUBLISHED)/$(1)/definitions $(PUBLISHED)/$(1)/examples && \
+  (cd $$dir && cp --no-preserve=mode $(3) $(PUBLISHED)/$(1)/definitions && cp --no-preserve=mode $(4) $(PUBLISHED)/$(1)/examples)
+$(STAMPS)/published: $(call pin_files,published)
+	@echo "==> getting the published definitions of Argo CD, cert-manager and the Prometheus operator"
+	@mkdir -p $(STAMPS); rm -rf $(PUBLISHED); cd $(PINS)/published && export GOWORK=off && $(GO) mod download && \
+	$(call publish,argo-cd,github.com/argoproj/argo-cd/v3,manifests/crds/*-crd.yaml,$(addprefix docs/operator-manual/,application.yaml project.yaml)) && \
+	$(call publish,cert-manager,github.com/cert-manager/cert-manager,deploy/crds/*.yaml,test/fixtures/cert-manager-resources.yaml) && \
+	$(call publish,prometheus-operator,github.com/prometheus-operator/prometheus-operator,example/prometheus-operator-crd-full/*.yaml,$(addprefix example/user-guides/,alerting/alertmanager-config-example.yaml alerting/alertmanager-example.yaml alerting/prometheus-example-rules.yaml getting-started/example-app-pod-monitor.yaml getting-started/example-app-service-monitor.yaml getting-started/prometheus.yaml))
+	@touch $@
+
 $(STAMPS)/golangci-lint: $(call pin_files,golangci-lint)
 	$(call pin_build,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(BIN),-ldflags "-s -w",golangci-lint $(call pinned,golangci-lint,github.com/golangci/golangci-lint/v2))
 

@@ -48,6 +48,9 @@ var Simulated = []Scenario{
 	{"BudgetOfOthers", BudgetOfOthers},
 	{"CustomResourceOwns", CustomResourceOwns},
 	{"CustomResourceInNamespace", CustomResourceInNamespace},
+	{"ArgoCDDefinitions", ArgoCDDefinitions},
+	{"CertManagerDefinitions", CertManagerDefinitions},
+	{"PrometheusOperatorDefinitions", PrometheusOperatorDefinitions},
 }
 
 // Contained lists the scenarios that need real containers.
