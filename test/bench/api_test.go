@@ -38,6 +38,8 @@ func BenchmarkAPI(b *testing.B) {
 		{"PodCreate", createPods},
 		{"PodUpdate", updatePods},
 		{"PodDelete", deletePods},
+		{"ConfigMapCreateJSON", createJSONConfigMaps},
+		{"WidgetCreateJSON", createWidgets},
 	} {
 		b.Run(phase.name, func(b *testing.B) {
 			send := phase.prepare(b, client)

@@ -10,7 +10,8 @@ type row struct {
 
 // rows are in the order of the page. What begins with "same" is of the row above that does not. Targets are those of
 // the design.
-var rows = slices.Concat(requests, scheduling, lives, services, processes, idlePods("100"), idlePods("250"),
+var rows = slices.Concat(requests, scheduling, lives, services, processes, defined("none", "no kinds defined"),
+	defined("500", "500 kinds defined, each with 10 objects"), idlePods("100"), idlePods("250"),
 	starts("1", "a Pod", "1.10"), starts("10", "10 Pods at once, each", ""), starts("50", "50 Pods at once, each", ""))
 
 // life are the rows of a phase of workloads' life, by Pod, with the targets of all CPU time and of
@@ -40,6 +41,10 @@ var requests = []row{
 	{"Pod create, server and store, CPU ms", "API/PodCreate all-cpu-ms/op", "0.7"},
 	{"Pod update, server and store, CPU ms", "API/PodUpdate all-cpu-ms/op", "0.8"},
 	{"Pod delete, server and store, CPU ms", "API/PodDelete all-cpu-ms/op", "0.6"},
+	{"ConfigMap create as JSON, server and store, CPU ms", "API/ConfigMapCreateJSON all-cpu-ms/op", ""},
+	{"custom object create as JSON, server and store, CPU ms", "API/WidgetCreateJSON all-cpu-ms/op", ""},
+	{"same, to a ConfigMap's, ratio",
+		"API/WidgetCreateJSON all-cpu-ms/op / API/ConfigMapCreateJSON all-cpu-ms/op", "1.3"},
 	{"place a Pod, 1,000 nodes, scheduler, CPU ms", "Placement/nodes=1000 scheduler-cpu-ms/pod", ""},
 	{"place a Pod, 1,000 nodes, apiserver, CPU ms", "Placement/nodes=1000 apiserver-cpu-ms/pod", ""},
 	{"place a Pod, 1,000 nodes, everything, CPU ms", "Placement/nodes=1000 all-cpu-ms/pod", ""},
@@ -136,6 +141,17 @@ var processes = []row{
 	{"heartbeats of 5,000 nodes: apiserver, % of a core", "Heartbeats apiserver-cpu-percent", ""},
 	{"heartbeats of 5,000 nodes: podgc, % of a core", "Heartbeats podgc-cpu-percent", ""},
 	{"heartbeats of 5,000 nodes: all daemons, % of a core", "Heartbeats all-cpu-percent", ""},
+}
+
+// defined are the rows of an apiserver with so many kinds that were defined.
+func defined(definitions, what string) []row {
+	benchmark := "Definitions/" + definitions
+	return []row{
+		{what + ": apiserver, MiB", benchmark + " apiserver-MiB", ""},
+		{"same, without what is in files", benchmark + " apiserver-anonymous-MiB", ""},
+		{"same, from its start until it is ready, median, ms", benchmark + " start-ms", ""},
+		{"same, from a definition until kubectl knows its kind, median, ms", benchmark + " known-ms", ""},
+	}
 }
 
 // idlePods are the rows of a nodeagent whose Pods do nothing.
