@@ -78,7 +78,16 @@ $(STAMPS)/images: $(IMAGE_SOURCES)
 $(STAMPS)/coredns-image: $(STAMPS)/coredns $(IMAGE_SOURCES)
 	@echo "==> building the image of CoreDNS"
 	@cd $(ROOT)/test/images && \
-	  GOWORK=off $(GO) run ./cmd/mkimages --out $(BIN)/images --coredns $(BIN)/coredns --version $(coredns_version)
+	  GOWORK=off $(GO) run ./cmd/mkimages --out $(BIN)/images --program $(BIN)/coredns --version $(coredns_version)
+	@touch $@
+
+# A mesh imports what is in bin/images: what one test needs only is beside it.
+OPERATOR_SOURCES := $(shell find $(ROOT)/test/operator -name '*.go') $(ROOT)/test/go.mod
+$(STAMPS)/operator-image: $(OPERATOR_SOURCES) $(IMAGE_SOURCES)
+	@echo "==> building the image of the tests' operator"
+	@mkdir -p $(STAMPS)
+	@cd $(ROOT)/test && CGO_ENABLED=0 $(GO) build -ldflags "-s -w" -o $(BIN)/operator ./operator
+	@cd $(ROOT)/test/images && GOWORK=off $(GO) run ./cmd/mkimages --out $(BIN)/test-images --program $(BIN)/operator --version 1
 	@touch $@
 
 # A build touches the programs even where it changes nothing, so their checksums say whether images are due.
@@ -155,7 +164,7 @@ E2E_FIRST  := ^Test(Scenarios|TheChart|StandbyTakesOver|Simulate|Daemons)
 E2E_SECOND := ^Test(Network|NodeFailure|NoRoomLeaks|Down)
 e2e_part = $(call sum,e2e-$(1),./e2e/...,-exec "unshare --net --mount" $(2) -timeout 45m,testname)
 .PHONY: test-e2e
-test-e2e: build images $(STAMPS)/helm $(STAMPS)/gotestsum ## run the scenarios with real daemons and real containers (root)
+test-e2e: build images $(STAMPS)/operator-image $(STAMPS)/helm $(STAMPS)/gotestsum ## run the scenarios with real daemons and real containers (root)
 	@echo "==> testing test/e2e"; cd $(ROOT)/test && export KEELSON_BIN=$(BIN) && \
 	{ $(call e2e_part,first,-run '$(E2E_FIRST)') & first=$$!; }; { $(call e2e_part,second,-run '$(E2E_SECOND)') & second=$$!; }; \
 	{ $(call e2e_part,rest,-skip '$(E2E_FIRST)|$(E2E_SECOND)') & rest=$$!; }; \

@@ -1,5 +1,5 @@
 // Command mkimages builds images into docker archives, one file per image, from this repository alone: those of tests
-// and samples or, with --daemons, those of the daemons that the Helm chart runs, or, with --coredns, that of CoreDNS.
+// and samples or, with --daemons, those of the daemons that the Helm chart runs, or, with --program, that of a program.
 package main
 
 import (
@@ -18,16 +18,16 @@ import (
 func main() {
 	out := flag.String("out", "bin/images", "folder of the archives")
 	daemons := flag.String("daemons", "", "folder of the daemons' programs; with it, only their images are made")
-	coredns := flag.String("coredns", "", "the program CoreDNS; with it, only its image is made")
-	version := flag.String("version", "unknown", "version of the programs: a label of their images, and CoreDNS's tag")
+	program := flag.String("program", "", "a program; with it, only its image is made, by its name")
+	version := flag.String("version", "unknown", "version of the programs: a label of their images, the tag of --program's")
 	flag.Parse()
-	if err := run(*out, *daemons, *coredns, *version); err != nil {
+	if err := run(*out, *daemons, *program, *version); err != nil {
 		fmt.Fprintln(os.Stderr, "mkimages:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out, daemons, coredns, version string) error {
+func run(out, daemons, program, version string) error {
 	images := map[string]imagefile.Spec{}
 	switch {
 	case daemons != "":
@@ -39,9 +39,9 @@ func run(out, daemons, coredns, version string) error {
 			}
 		}
 		return write(images, out)
-	case coredns != "":
-		if err := addProgram(images, filepath.Dir(coredns), filepath.Base(coredns), "keelson.dev/coredns:"+version,
-			version); err != nil {
+	case program != "":
+		folder, name := filepath.Split(program)
+		if err := addProgram(images, folder, name, "keelson.dev/"+name+":"+version, version); err != nil {
 			return err
 		}
 		return write(images, out)
