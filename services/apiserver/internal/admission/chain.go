@@ -36,6 +36,7 @@ import (
 	"keelson.dev/services/apiserver/internal/admission/serviceaccount"
 	"keelson.dev/services/apiserver/internal/admission/taintnodesbycondition"
 	"keelson.dev/services/apiserver/internal/admission/tolerationseconds"
+	"keelson.dev/services/apiserver/internal/admission/trustbundles"
 	"keelson.dev/services/apiserver/internal/admission/webhookconfig"
 )
 
@@ -77,6 +78,7 @@ var plugins = []plugin{
 	{name: claimresize.PluginName, register: claimresize.Register},
 	{name: certificaterequests.Approval, register: certificaterequests.RegisterApproval},
 	{name: certificaterequests.Signing, register: certificaterequests.RegisterSigning},
+	{name: trustbundles.PluginName, register: trustbundles.Register},
 	{name: certificaterequests.SubjectRestriction, register: certificaterequests.RegisterSubjectRestriction},
 	{name: denyexternalips.PluginName, register: denyexternalips.Register, optional: true},
 	{name: listbounds.PluginName, register: listbounds.Register},

@@ -101,6 +101,7 @@ func TestOrder(t *testing.T) {
 		"PersistentVolumeClaimResize",
 		"CertificateApproval",
 		"CertificateSigning",
+		"ClusterTrustBundleAttest",
 		"CertificateSubjectRestriction",
 		"DenyServiceExternalIPs",
 		"ListBounds",

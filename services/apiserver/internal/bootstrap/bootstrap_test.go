@@ -135,6 +135,8 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 		{controllers, "delete", "", "nodes", false},
 		{controllers, "create", "", "pods/binding", false},
 		{controllers, "create", "rbac.authorization.k8s.io", "clusterroles", false},
+		{controllers, "update", "certificates.k8s.io", "clustertrustbundles", true},
+		{controllers, "attest", "certificates.k8s.io", "signers", false}, // Of one signer alone.
 		{podgc, "delete", "apps", "replicasets", true},
 		{podgc, "list", "example.com", "widgets", true},
 		{podgc, "deletecollection", "", "configmaps", true},
@@ -163,6 +165,34 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 			Namespace: "ns", APIGroup: row.group, Resource: resource, Subresource: sub, Name: "x"})
 		if got != row.allowed {
 			t.Errorf("%s may %s %s: %v, want %v", row.user, row.verb, row.path, got, row.allowed)
+		}
+	}
+}
+
+// Whom Pods may trust every account may read, and nobody who has no account from the start.
+func TestAccountsReadTrustBundles(t *testing.T) {
+	p := rbac.NewPolicy()
+	for _, r := range append(append([]role{}, userRoles...), certificateRoles...) {
+		p.SetRole(rbac.Name{Name: r.name}, r.rules)
+		if b := r.binding(); b != nil {
+			p.SetBinding(rbac.Name{Name: r.name}, b.RoleRef, b.Subjects)
+		}
+	}
+	for _, row := range []struct {
+		group, verb string
+		allowed     bool
+	}{
+		{"system:serviceaccounts", "get", true},
+		{"system:serviceaccounts", "list", true},
+		{"system:serviceaccounts", "watch", true},
+		{"system:serviceaccounts", "create", false},
+		{"system:authenticated", "get", false},
+		{"system:unauthenticated", "list", false},
+	} {
+		_, got := p.Decide(rbac.Request{User: "x", Groups: []string{row.group}, Verb: row.verb,
+			APIGroup: "certificates.k8s.io", Resource: "clustertrustbundles"})
+		if got != row.allowed {
+			t.Errorf("%s may %s bundles: %v, want %v", row.group, row.verb, got, row.allowed)
 		}
 	}
 }

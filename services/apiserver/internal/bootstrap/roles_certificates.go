@@ -3,10 +3,11 @@ package bootstrap
 import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 )
 
-// certificateRoles are the roles by which certificates are asked for and approved. Nobody has one from the start: an
-// operator binds them, by the names that those who set up clusters know.
+// certificateRoles are the roles by which certificates are asked for, approved and trusted. But for the last, which
+// Pods have, nobody has one from the start: an operator binds them, by the names that those who set up clusters know.
 var certificateRoles = []role{
 	{
 		// Who has a bootstrap token asks for the certificate of a node.
@@ -20,10 +21,16 @@ var certificateRoles = []role{
 	approver("kube-apiserver-client-approver", certificatesv1.KubeAPIServerClientSignerName),
 	approver("kube-apiserver-client-kubelet-approver", certificatesv1.KubeAPIServerClientKubeletSignerName),
 	approver("kubelet-serving-approver", certificatesv1.KubeletServingSignerName),
+	{
+		name:   "system:cluster-trust-bundle-discovery",
+		rules:  []rbacv1.PolicyRule{rule(read, certificatesv1.GroupName, bundlesName)},
+		groups: []string{serviceaccount.AllServiceAccountsGroup},
+	},
 }
 
 const (
 	requestsName       = "certificatesigningrequests"
+	bundlesName        = "clustertrustbundles"
 	certificatesPrefix = "system:certificates.k8s.io:"
 )
 

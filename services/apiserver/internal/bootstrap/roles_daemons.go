@@ -6,6 +6,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"keelson.dev/kit/rights"
+	"keelson.dev/kit/trustbundle"
 	"keelson.dev/services/apiserver/internal/authz/node"
 )
 
@@ -38,8 +39,8 @@ var daemonRoles = []role{
 			"csrsigning", "daemonset", "deployment", "disruption", "endpoint", "endpointslice",
 			"endpointslicemirroring", "ephemeralvolume", "horizontalpodautoscaler", "job", "nodeipam",
 			"persistentvolume", "replicaset", "replicationcontroller", "resourcequota", "rootca", "serviceaccount",
-			"servicecidr", "statefulset"),
-			requests(),
+			"servicecidr", "statefulset", "trustbundle"),
+			certificates(),
 			[]rbacv1.PolicyRule{
 				rights.Events,
 				rule(verbs("list", "watch"), "", "namespaces", "services"),
@@ -140,9 +141,9 @@ var daemonRoles = []role{
 	},
 }
 
-// requests are the rights of who approves nodes' own requests for certificates, issues what the signers of Kubernetes
-// issue, and takes away what has had its time.
-func requests() []rbacv1.PolicyRule {
+// certificates are the rights of who approves nodes' own requests for certificates, issues what the signers of
+// Kubernetes issue, takes away what has had its time, and publishes by which CA the apiserver is known.
+func certificates() []rbacv1.PolicyRule {
 	signers := func(verb string, names ...string) rbacv1.PolicyRule {
 		right := rule(verbs(verb), certificatesv1.GroupName, "signers")
 		right.ResourceNames = names
@@ -156,6 +157,8 @@ func requests() []rbacv1.PolicyRule {
 		signers("sign", certificatesv1.KubeAPIServerClientSignerName,
 			certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.KubeletServingSignerName),
 		rule(verbs("create"), "authorization.k8s.io", "subjectaccessreviews"),
+		rule(verbs("create", "delete", "list", "update", "watch"), certificatesv1.GroupName, bundlesName),
+		signers("attest", trustbundle.KubeAPIServerServing),
 	}
 }
 

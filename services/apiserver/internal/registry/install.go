@@ -52,6 +52,7 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/batch/cronjob"
 	"keelson.dev/services/apiserver/internal/registry/batch/job"
 	"keelson.dev/services/apiserver/internal/registry/certificates/certificatesigningrequest"
+	"keelson.dev/services/apiserver/internal/registry/certificates/clustertrustbundle"
 	"keelson.dev/services/apiserver/internal/registry/coordination/lease"
 	"keelson.dev/services/apiserver/internal/registry/core/componentstatus"
 	"keelson.dev/services/apiserver/internal/registry/core/configmap"
@@ -174,7 +175,10 @@ func Groups(c Config) []Group {
 			cronjob.Resource,
 			job.Resource,
 		}},
-		{certificatesv1.GroupName, []rest.Entry{certificatesigningrequest.Resource}},
+		{certificatesv1.GroupName, []rest.Entry{
+			certificatesigningrequest.Resource,
+			clustertrustbundle.Resource,
+		}},
 		{coordinationv1.GroupName, []rest.Entry{lease.Resource}},
 		{discoveryv1.GroupName, []rest.Entry{endpointslice.Resource}},
 		{eventsv1.GroupName, []rest.Entry{newerEvents}},

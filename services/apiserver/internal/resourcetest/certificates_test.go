@@ -48,6 +48,17 @@ func allows(verbs []string, resources []string, names ...string) rbacv1.PolicyRu
 		ResourceNames: names}
 }
 
+// grant gives the user of this name a role of this name.
+func grant(t *testing.T, s *servertest.Server, name string, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	must[*rbacv1.ClusterRole](t, "making a role")(s.Client.RbacV1().ClusterRoles().Create(t.Context(),
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{}))
+	must[*rbacv1.ClusterRoleBinding](t, "binding it")(s.Client.RbacV1().ClusterRoleBindings().Create(t.Context(),
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:  rbacv1.RoleRef{Kind: "ClusterRole", Name: name},
+			Subjects: []rbacv1.Subject{{Kind: "User", Name: name}}}, metav1.CreateOptions{}))
+}
+
 // Who asks, who approves and who signs are three, and each does no other's work.
 func testCertificates(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
@@ -60,12 +71,7 @@ func testCertificates(t *testing.T, s *servertest.Server) {
 		"signer": {allows([]string{"get", "update"}, []string{resource, resource + "/status", resource + "/approval"}),
 			allows([]string{"sign"}, []string{"signers"}, signer)},
 	} {
-		must[*rbacv1.ClusterRole](t, "making a role")(s.Client.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{
-			ObjectMeta: metav1.ObjectMeta{Name: "csr-" + name}, Rules: rules}, metav1.CreateOptions{}))
-		must[*rbacv1.ClusterRoleBinding](t, "binding it")(s.Client.RbacV1().ClusterRoleBindings().Create(ctx,
-			&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "csr-" + name},
-				RoleRef:  rbacv1.RoleRef{Kind: "ClusterRole", Name: "csr-" + name},
-				Subjects: []rbacv1.Subject{{Kind: "User", Name: "csr-" + name}}}, metav1.CreateOptions{}))
+		grant(t, s, "csr-"+name, rules...)
 	}
 	asker := impersonate(t, s, "csr-asker", "askers", "system:authenticated")
 	asked := certificateFor(t, "asked", signer, pkix.Name{CommonName: "ann"})

@@ -58,6 +58,7 @@ func TestResources(t *testing.T) {
 		"jobs":                   testJobs,
 		"cronjobs":               testCronJobs,
 		"certificates":           testCertificates,
+		"trust bundles":          testTrustBundles,
 		"ingress classes":        testIngressClasses,
 		"proxies":                testProxies,
 		"topology labels":        testTopologyLabels,

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -19,12 +18,6 @@ const everything = "system:masters"
 func signs(updated, old *certificatesv1.CertificateSigningRequest) bool {
 	return !bytes.Equal(updated.Status.Certificate, old.Status.Certificate) ||
 		!equality.Semantic.DeepEqual(updated.Status.Conditions, old.Status.Conditions)
-}
-
-// allOfDomain is the name by which a right is one to all signers of the signer's domain.
-func allOfDomain(signer string) string {
-	domain, _, _ := strings.Cut(signer, "/")
-	return domain + "/*"
 }
 
 // checkSubject refuses a request for a client certificate of the API itself that makes its holder a member of

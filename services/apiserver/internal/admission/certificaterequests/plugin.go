@@ -13,8 +13,9 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"keelson.dev/services/apiserver/internal/admission/signerrights"
 )
 
 // The names by which Kubernetes knows the plugins.
@@ -91,7 +92,7 @@ func (p *signerRight) Validate(ctx context.Context, a admission.Attributes, _ ad
 	if !p.concerns(updated, old) {
 		return nil
 	}
-	allowed, err := p.allowed(ctx, a.GetUserInfo(), old.Spec.SignerName)
+	allowed, err := signerrights.Allowed(ctx, p.authorizer, a.GetUserInfo(), p.verb, old.Spec.SignerName)
 	if err != nil {
 		return admission.NewForbidden(a, err)
 	}
@@ -100,22 +101,6 @@ func (p *signerRight) Validate(ctx context.Context, a admission.Attributes, _ ad
 			old.Spec.SignerName))
 	}
 	return nil
-}
-
-// allowed asks for the right to the signer, and then to all signers of its domain.
-func (p *signerRight) allowed(ctx context.Context, who user.Info, signer string) (bool, error) {
-	for _, name := range []string{signer, allOfDomain(signer)} {
-		decision, _, err := p.authorizer.Authorize(ctx, authorizer.AttributesRecord{User: who, Verb: p.verb,
-			APIGroup: certificatesv1.GroupName, APIVersion: "*", Resource: "signers", Name: name,
-			ResourceRequest: true})
-		switch {
-		case decision == authorizer.DecisionAllow:
-			return true, nil
-		case err != nil:
-			return false, fmt.Errorf("asking who may %s requests with signerName %q: %w", p.verb, name, err)
-		}
-	}
-	return false, nil
 }
 
 // subjects is CertificateSubjectRestriction.

@@ -172,6 +172,11 @@ func TestDecide(t *testing.T) {
 			name: "a", reason: `can only access leases in the "kube-node-lease" system namespace`},
 		{verbs: []string{"list", "watch"}, group: leases, resource: "leases", namespace: "kube-node-lease", name: "a"},
 
+		{verbs: read, group: "certificates.k8s.io", resource: "clustertrustbundles", allowed: true},
+		{verbs: read, group: "certificates.k8s.io", resource: "clustertrustbundles", name: "any", allowed: true},
+		{verbs: []string{"create", "update", "patch", "delete"}, group: "certificates.k8s.io",
+			resource: "clustertrustbundles", name: "any"},
+
 		{verbs: read, resource: "services", allowed: true},
 		{verbs: []string{"create", "update", "patch", "delete"}, resource: "services", namespace: "ns", name: "mine"},
 		{verbs: []string{"update", "patch"}, resource: "services/status", namespace: "ns", name: "mine"},

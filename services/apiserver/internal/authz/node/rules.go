@@ -19,6 +19,7 @@ var Rules = []rbacv1.PolicyRule{
 	rule("", []string{"get"}, "serviceaccounts"),
 	rule("", []string{"get", "list", "patch", "update", "watch"}, "persistentvolumes"),
 	rule("certificates.k8s.io", []string{"create", "get", "list", "watch"}, "certificatesigningrequests"),
+	rule("certificates.k8s.io", read, "clustertrustbundles"),
 	rule("discovery.k8s.io", read, "endpointslices"),
 	rule("node.k8s.io", read, "runtimeclasses"),
 	rule("storage.k8s.io", read, "csidrivers"),

@@ -26,7 +26,7 @@ var Resource = rest.Resource[*apiregistration.APIService]{
 		return &a.Status
 	}),
 	Strategy: rest.Strategy[*apiregistration.APIService]{
-		Name:     validateName,
+		Name:     rest.PathSegmentName, // Validate says which one it must be
 		Validate: Validate,
 	},
 	StatusStrategy: rest.Strategy[*apiregistration.APIService]{ValidateUpdate: ValidateStatusUpdate},

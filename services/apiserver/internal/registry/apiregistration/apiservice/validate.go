@@ -3,7 +3,6 @@ package apiservice
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
@@ -41,14 +40,6 @@ func Validate(a *apiregistration.APIService) field.ErrorList {
 		return append(errs, validateLocal(&a.Spec, spec)...)
 	}
 	return append(errs, validateRemote(&a.Spec, spec)...)
-}
-
-// validateName lets every name pass that can be part of a path: Validate says which one it must be.
-func validateName(name string, prefix bool) []string {
-	if prefix {
-		return content.IsPathSegmentPrefix(name)
-	}
-	return content.IsPathSegmentName(name)
 }
 
 func priority(value, limit int32, path *field.Path) field.ErrorList {

@@ -84,14 +84,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
-	for name, valid := range map[string]bool{"csr-1": true, "node-csr-Zf:x_": true, "a/b": false, "..": false} {
-		if got := len(validateName(name, false)) == 0; got != valid {
-			t.Errorf("%q is a name: %v", name, got)
-		}
-	}
-}
-
 func with(kinds ...certificatesv1.RequestConditionType) []condition {
 	var all []condition
 	for _, kind := range kinds {

@@ -7,7 +7,6 @@ import (
 	"context"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -36,7 +35,7 @@ var Resource = rest.Resource[*csr]{
 	Spec:          rest.PartOf(func(r *csr) *certificatesv1.CertificateSigningRequestSpec { return &r.Spec }),
 	Status:        rest.PartOf(func(r *csr) *certificatesv1.CertificateSigningRequestStatus { return &r.Status }),
 	Strategy: rest.Strategy[*csr]{
-		Name:             validateName,
+		Name:             rest.PathSegmentName,
 		Validate:         Validate,
 		PrepareForUpdate: func(r, old *csr) { r.Spec = old.Spec },
 		ValidateUpdate:   ValidateUpdate,
@@ -77,14 +76,6 @@ func ask(ctx context.Context, object runtime.Object, _ *metav1.CreateOptions) (g
 	}
 	setRequester(object.(*csr), who)
 	return func(context.Context, bool) {}, nil
-}
-
-// validateName lets every name pass that can be part of a path.
-func validateName(name string, prefix bool) []string {
-	if prefix {
-		return content.IsPathSegmentPrefix(name)
-	}
-	return content.IsPathSegmentName(name)
 }
 
 func durationCell(r *csr) any {

@@ -20,7 +20,7 @@ var Resource = rest.Resource[*rbacv1.ClusterRole]{
 	ClusterScoped: true,
 	New:           func() *rbacv1.ClusterRole { return &rbacv1.ClusterRole{} },
 	NewList:       func() runtime.Object { return &rbacv1.ClusterRoleList{} },
-	Strategy:      rest.Strategy[*rbacv1.ClusterRole]{Name: policy.Name, Validate: Validate, CreateOnUpdate: true},
+	Strategy:      rest.Strategy[*rbacv1.ClusterRole]{Name: rest.PathSegmentName, Validate: Validate, CreateOnUpdate: true},
 	Columns:       policy.RoleColumns[*rbacv1.ClusterRole](),
 }
 

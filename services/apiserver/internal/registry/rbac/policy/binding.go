@@ -17,7 +17,7 @@ func BindingStrategy[O rest.Object](parts Parts[O], namespaced bool) rest.Strate
 		return ValidateBinding(*ref, subjects, namespaced)
 	}
 	return rest.Strategy[O]{
-		Name:     Name,
+		Name:     rest.PathSegmentName,
 		Validate: validate,
 		ValidateUpdate: func(b, old O) field.ErrorList {
 			ref, _ := parts(b)

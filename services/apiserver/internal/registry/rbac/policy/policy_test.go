@@ -87,15 +87,6 @@ func TestValidateBinding(t *testing.T) {
 		"roleRef: Invalid value: ")
 }
 
-func TestName(t *testing.T) {
-	for name, ok := range map[string]bool{"system:node": true, "Reader": true, "a/b": false, "a%b": false,
-		"..": false} {
-		if got := len(Name(name, false)) == 0; got != ok {
-			t.Errorf("%q: valid is %v, want %v", name, got, ok)
-		}
-	}
-}
-
 func TestCheckEscalation(t *testing.T) {
 	pods := func(verbs ...string) []rbacv1.PolicyRule {
 		return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: verbs}}

@@ -17,14 +17,6 @@ const (
 	kindClusterRole = "ClusterRole"
 )
 
-// Name accepts any name that can stand as one segment of a path, system:node for example.
-func Name(name string, prefix bool) []string {
-	if prefix {
-		return content.IsPathSegmentPrefix(name)
-	}
-	return content.IsPathSegmentName(name)
-}
-
 // ValidateRules checks the rules of a role; those of a namespaced one cannot name URLs.
 func ValidateRules(rules []rbacv1.PolicyRule, namespaced bool) field.ErrorList {
 	var errs field.ErrorList

@@ -18,7 +18,7 @@ var Resource = rest.Resource[*rbacv1.Role]{
 	Singular: "role",
 	New:      func() *rbacv1.Role { return &rbacv1.Role{} },
 	NewList:  func() runtime.Object { return &rbacv1.RoleList{} },
-	Strategy: rest.Strategy[*rbacv1.Role]{Name: policy.Name, Validate: Validate, CreateOnUpdate: true},
+	Strategy: rest.Strategy[*rbacv1.Role]{Name: rest.PathSegmentName, Validate: Validate, CreateOnUpdate: true},
 	Columns:  policy.RoleColumns[*rbacv1.Role](),
 }
 

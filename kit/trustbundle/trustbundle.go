@@ -1,0 +1,80 @@
+// Package trustbundle reads the certificates, in PEM, that a ClusterTrustBundle holds. Who serves a bundle, who publishes
+// one and who shows it to containers read it alike.
+package trustbundle
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"iter"
+	"strings"
+)
+
+const (
+	// MaxSize is how many bytes a bundle has at most.
+	MaxSize = 1 << 20
+	// BlockType is that of each PEM block.
+	BlockType = "CERTIFICATE"
+	// KubeAPIServerServing is the signer of the bundle by which the apiserver's own certificate is known.
+	KubeAPIServerServing = "kubernetes.io/kube-apiserver-serving"
+)
+
+// NamePrefix is what the names of a signer's bundles begin with: no name has a slash.
+func NamePrefix(signer string) string { return strings.ReplaceAll(signer, "/", ":") + ":" }
+
+// Blocks are the PEM blocks of a bundle, whatever they hold. Text around them is for people.
+func Blocks(text string) iter.Seq[*pem.Block] {
+	return func(yield func(*pem.Block) bool) {
+		for rest := []byte(text); ; {
+			var block *pem.Block
+			if block, rest = pem.Decode(rest); block == nil || !yield(block) {
+				return
+			}
+		}
+	}
+}
+
+// Check says what is wrong with a bundle: with each of its blocks or, where every one is right, with all of them.
+func Check(text string) []string {
+	var wrong []string
+	entries := 0
+	first, twice := map[string]int{}, []string(nil)
+	for block := range Blocks(text) {
+		entry := entries
+		entries++
+		if problem := checkBlock(block); problem != "" {
+			wrong = append(wrong, fmt.Sprintf("entry %d %s", entry, problem))
+			continue
+		}
+		if before, known := first[string(block.Bytes)]; known {
+			twice = append(twice, fmt.Sprintf("entry %d is the certificate of entry %d again", entry, before))
+			continue
+		}
+		first[string(block.Bytes)] = entry
+	}
+	switch {
+	case len(wrong) > 0:
+		return wrong
+	case entries == 0:
+		return []string{"must hold at least one PEM block of type " + BlockType}
+	}
+	return twice
+}
+
+// checkBlock says what is wrong with a block that is to be the certificate of an authority.
+func checkBlock(block *pem.Block) string {
+	if block.Type != BlockType {
+		return fmt.Sprintf("must be a PEM block of type %s, not %q", BlockType, block.Type)
+	}
+	if len(block.Headers) > 0 {
+		return "must be a PEM block without headers"
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return "must be an X.509 certificate: " + err.Error()
+	}
+	if !certificate.BasicConstraintsValid || !certificate.IsCA {
+		return "must be the certificate of an authority: its basic constraints do not say CA"
+	}
+	return ""
+}
