@@ -59,6 +59,9 @@ func (w *Writer) Delete(ctx context.Context, owner types.UID, object client.Obje
 		uid, version := object.GetUID(), object.GetResourceVersion()
 		err := w.Client.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version},
 			client.PropagationPolicy("Background"))
+		if w.Store == nil {
+			return uid, nil, client.IgnoreNotFound(err)
+		}
 		return uid, gate.Deleted(w.Store, object), client.IgnoreNotFound(err)
 	})
 }

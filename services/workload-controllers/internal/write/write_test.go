@@ -100,6 +100,9 @@ func TestARefusedWriteLeavesTheGateOpen(t *testing.T) {
 	if err := w.Update(t.Context(), "owner", w.there(t)); err != nil {
 		t.Errorf("without a gate: %v", err)
 	}
+	if err := w.Delete(t.Context(), "owner", w.there(t)); err != nil {
+		t.Errorf("deleting without a gate: %v", err)
+	}
 }
 
 func TestStatusIsWrittenWhereItDiffers(t *testing.T) {
