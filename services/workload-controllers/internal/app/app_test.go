@@ -43,6 +43,8 @@ func TestFlagsSayWhatIsWrong(t *testing.T) {
 		{"a missing bundle", []string{"--root-ca-file", filepath.Join(dir, "none")}, "--root-ca-file: open "},
 		{"no bundle", []string{"--root-ca-file", text}, "--root-ca-file: " + text + " must begin with a PEM block"},
 		{"rootca without a bundle", []string{"--controllers", "rootca"}, "--controllers: rootca needs --root-ca-file"},
+		{"trustbundle without a bundle", []string{"--controllers", "trustbundle"},
+			"--controllers: trustbundle needs --root-ca-file"},
 		{"csrsigning without an authority", []string{"--controllers", "csrsigning"},
 			"--controllers: csrsigning needs --cluster-signing-cert-file"},
 		{"an authority without its key", []string{"--cluster-signing-cert-file", certificate},

@@ -23,6 +23,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/horizontalpodautoscaler"
 	"keelson.dev/services/workload-controllers/internal/controllers/nodeipam"
 	"keelson.dev/services/workload-controllers/internal/controllers/rootca"
+	"keelson.dev/services/workload-controllers/internal/controllers/trustbundle"
 	"keelson.dev/services/workload-controllers/internal/signers"
 )
 
@@ -73,7 +74,8 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 		fmt.Sprintf("controllers to run, of %v; * stands for all, -name leaves one out", controllers.Names()))
 	fs.IntVar(&o.concurrent, "concurrent-syncs", o.concurrent, "how many objects each controller works on at once")
 	fs.StringVar(&o.rootCAFile, "root-ca-file", "",
-		"PEM bundle to publish in every namespace as ConfigMap kube-root-ca.crt; without it none is published")
+		"PEM bundle to publish in every namespace as ConfigMap kube-root-ca.crt, and as ClusterTrustBundle; without it "+
+			"none is published")
 	fs.Int32Var(&o.slices.MaxEndpoints, "max-endpoints-per-slice", o.slices.MaxEndpoints,
 		"how many endpoints an EndpointSlice may have")
 	fs.Int32Var(&o.mirroring.MaxEndpoints, "mirroring-max-endpoints-per-subset", o.mirroring.MaxEndpoints,
@@ -106,8 +108,10 @@ func (o *options) Validate() error {
 		o.signing.Validate()); err != nil {
 		return err
 	}
-	if slices.Contains(o.controllers, rootca.Name) && o.rootCAFile == "" {
-		return fmt.Errorf("--controllers: %s needs --root-ca-file", rootca.Name)
+	for _, publisher := range []string{rootca.Name, trustbundle.Name} {
+		if slices.Contains(o.controllers, publisher) && o.rootCAFile == "" {
+			return fmt.Errorf("--controllers: %s needs --root-ca-file", publisher)
+		}
 	}
 	if slices.Contains(o.controllers, nodeipam.Name) && len(o.nodeIPAM.ClusterCIDRs) == 0 {
 		return fmt.Errorf("--controllers: %s needs --cluster-cidr", nodeipam.Name)

@@ -31,13 +31,14 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/serviceaccount"
 	"keelson.dev/services/workload-controllers/internal/controllers/servicecidr"
 	"keelson.dev/services/workload-controllers/internal/controllers/statefulset"
+	"keelson.dev/services/workload-controllers/internal/controllers/trustbundle"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/signers"
 )
 
 // Options are what the controllers are built with.
 type Options struct {
-	// RootCA is the PEM bundle that rootca publishes; without one that controller does not exist.
+	// RootCA is the PEM bundle that rootca and trustbundle publish; without one those controllers do not exist.
 	RootCA        []byte
 	Endpoint      endpoint.Options
 	EndpointSlice endpointslice.Options
@@ -84,7 +85,7 @@ func All(o Options) []controller.Registration {
 		statefulset.Registration(feed, o.Concurrent),
 	}
 	if len(o.RootCA) > 0 {
-		all = append(all, rootca.Registration(o.RootCA, o.Concurrent))
+		all = append(all, rootca.Registration(o.RootCA, o.Concurrent), trustbundle.Registration(o.RootCA))
 	}
 	if len(o.NodeIPAM.ClusterCIDRs) > 0 {
 		all = append(all, nodeipam.Registration(o.NodeIPAM))

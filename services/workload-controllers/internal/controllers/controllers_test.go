@@ -33,9 +33,9 @@ func TestNamesAreThoseOfTheFolders(t *testing.T) {
 		t.Errorf("the controllers are %v, the folders %v", got, folders)
 	}
 	got := names(All(Options{Concurrent: 1}))
-	if slices.ContainsFunc([]string{"csrsigning", "nodeipam", "rootca"}, func(name string) bool {
+	if slices.ContainsFunc([]string{"csrsigning", "nodeipam", "rootca", "trustbundle"}, func(name string) bool {
 		return slices.Contains(got, name)
-	}) || len(got) != len(folders)-3 {
+	}) || len(got) != len(folders)-4 {
 		t.Errorf("without a bundle, a range and an authority there are %v", got)
 	}
 }
@@ -111,8 +111,10 @@ func TestWhoCreatesWaitsForQuotas(t *testing.T) {
 	for _, r := range All(Whole()) {
 		creates, waits := false, false
 		for _, rule := range r.Rules {
-			// Volumes and their attachments are of no namespace, events nobody waits for, and reviews are not stored.
+			// Volumes, their attachments and bundles are of no namespace, events nobody waits for, and reviews are not
+			// stored.
 			if slices.Contains(rule.Verbs, "create") && !slices.Contains(rule.Resources, "events") &&
+				!slices.Contains(rule.Resources, "clustertrustbundles") &&
 				!slices.Contains(rule.Resources, "persistentvolumes") &&
 				!slices.Contains(rule.Resources, "subjectaccessreviews") &&
 				!slices.Contains(rule.Resources, "volumeattachments") {

@@ -51,7 +51,7 @@ var wishes = map[string]func(*wild) any{
 // countless are the controllers whose objects name no number of things to make.
 var countless = []string{"attachdetach", "csrapproving", "csrcleaner", "csrsigning", "endpoint", "endpointslice",
 	"endpointslicemirroring", "ephemeralvolume", "nodeipam", "persistentvolume", "resourcequota", "rootca",
-	"serviceaccount", "servicecidr"}
+	"serviceaccount", "servicecidr", "trustbundle"}
 
 const (
 	// passes are as many that one that walks over all that is wished for does not come to an end in a test's time.

@@ -2,20 +2,17 @@
 package rootca
 
 import (
-	"context"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/explain"
+	"keelson.dev/services/workload-controllers/internal/owncache"
 	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
@@ -39,10 +36,9 @@ func Registration(rootCA []byte, concurrent int) controller.Registration {
 
 func setup(s *controller.Setup, rootCA string, concurrent int) (controller.Runnable, error) {
 	// The service's cache would hold every ConfigMap there is.
-	published, err := cache.New(s.Config, cache.Options{Scheme: s.Scheme,
-		DefaultFieldSelector: fields.OneTermEqualSelector("metadata.name", name)})
+	published, err := owncache.New(s, "metadata.name", name)
 	if err != nil {
-		return nil, fmt.Errorf("building the cache of ConfigMaps: %w", err)
+		return nil, err
 	}
 	c := &Controller{client: client.WithFieldOwner(s.Client, Name), published: published, rootCA: rootCA}
 	built, err := wake.NewReconciler(s, concurrent, c.steps())
@@ -58,19 +54,5 @@ func setup(s *controller.Setup, rootCA string, concurrent int) (controller.Runna
 	if err := built.Watch(configMaps); err != nil {
 		return nil, fmt.Errorf("watching ConfigMaps: %w", err)
 	}
-	return &withCache{Runnable: built, cache: published}, nil
-}
-
-// withCache runs a controller and the cache that it alone reads.
-type withCache struct {
-	controller.Runnable
-	cache cache.Cache
-}
-
-// Start returns when both have stopped.
-func (w *withCache) Start(ctx context.Context) error {
-	both, ctx := errgroup.WithContext(ctx)
-	both.Go(func() error { return w.cache.Start(ctx) })
-	both.Go(func() error { return w.Runnable.Start(ctx) })
-	return both.Wait()
+	return owncache.With(published, built), nil
 }

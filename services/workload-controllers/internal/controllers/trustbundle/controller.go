@@ -1,0 +1,89 @@
+// Package trustbundle publishes the CA of the apiserver as a ClusterTrustBundle of the signer
+// kubernetes.io/kube-apiserver-serving, and takes away those of earlier authorities.
+//
+//	decide.go           which bundles there are to be (pure)
+//	decide_explain.go   what a decision came to, in words (pure)
+//	reconcile.go        observe and apply
+//	controller.go       what it reads and writes, and what makes a pass
+package trustbundle
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/kit/trustbundle"
+	"keelson.dev/services/workload-controllers/internal/owncache"
+	"keelson.dev/services/workload-controllers/internal/wake"
+	"keelson.dev/services/workload-controllers/internal/write"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "trustbundle"
+
+// Registration describes the controller. rootCA is the PEM text to publish.
+func Registration(rootCA []byte) controller.Registration {
+	groups := []string{certificatesv1.GroupName}
+	return controller.Registration{
+		Name: Name, Explains: []string{"ClusterTrustBundle"},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: groups, Resources: []string{"clustertrustbundles"}, Verbs: []string{"list", "watch", "create",
+				"update", "delete"}},
+			{APIGroups: groups, Resources: []string{"signers"}, Verbs: []string{"attest"},
+				ResourceNames: []string{trustbundle.KubeAPIServerServing}},
+		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, string(rootCA)) },
+	}
+}
+
+func setup(s *controller.Setup, rootCA string) (controller.Runnable, error) {
+	if wrong := trustbundle.Check(rootCA); len(wrong) > 0 {
+		s.Failed(fmt.Errorf("--root-ca-file cannot be a ClusterTrustBundle, and none is published: %s",
+			strings.Join(wrong, "; ")))
+		return idle{}, nil
+	}
+	published, err := owncache.New(s, "spec.signerName", trustbundle.KubeAPIServerServing)
+	if err != nil {
+		return nil, err
+	}
+	c := &Controller{published: published, rootCA: rootCA, writer: &write.Writer{
+		Client: client.WithFieldOwner(s.Client, Name), Kind: "clustertrustbundle"}}
+	built, err := controller.NewReconciler(s, 1, c)
+	if err != nil {
+		return nil, err
+	}
+	s.Explain(c.explain)
+	bundles := source.Kind(published, &bundle{}, handler.TypedEnqueueRequestsFromMapFunc(
+		func(context.Context, *bundle) []reconcile.Request { return []reconcile.Request{pass} }))
+	if err := built.Watch(bundles); err != nil {
+		return nil, fmt.Errorf("watching ClusterTrustBundles: %w", err)
+	}
+	// The first pass needs no bundle that is there.
+	if err := built.Watch(source.Func(func(_ context.Context, q wake.Queue) error {
+		q.Add(pass)
+		return nil
+	})); err != nil {
+		return nil, fmt.Errorf("asking for the first pass: %w", err)
+	}
+	return owncache.With(published, built), nil
+}
+
+// pass is what every event asks for.
+var pass = wake.Request("", trustbundle.KubeAPIServerServing)
+
+// idle is a controller with nothing to do.
+type idle struct{}
+
+// Start waits for the end of the term.
+func (idle) Start(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}

@@ -1,0 +1,40 @@
+// Package owncache gives a controller a cache that it alone reads, for a kind of which there may be many objects and
+// few are its own: the service's cache would hold them all.
+package owncache
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/fields"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"keelson.dev/kit/controller"
+)
+
+// New makes a cache of the objects whose field has the value. Start it by With.
+func New(s *controller.Setup, field, value string) (cache.Cache, error) {
+	own, err := cache.New(s.Config, cache.Options{Scheme: s.Scheme,
+		DefaultFieldSelector: fields.OneTermEqualSelector(field, value)})
+	if err != nil {
+		return nil, fmt.Errorf("building the cache of what has the %s %s: %w", field, value, err)
+	}
+	return own, nil
+}
+
+// With runs a controller and the cache that it alone reads.
+func With(own cache.Cache, built controller.Runnable) controller.Runnable { return &both{built, own} }
+
+type both struct {
+	controller.Runnable
+	cache cache.Cache
+}
+
+// Start returns when both have stopped.
+func (b *both) Start(ctx context.Context) error {
+	running, ctx := errgroup.WithContext(ctx)
+	running.Go(func() error { return b.cache.Start(ctx) })
+	running.Go(func() error { return b.Runnable.Start(ctx) })
+	return running.Wait()
+}
