@@ -15,6 +15,10 @@ const (
 	persistentVolumeClaim kind = "persistentvolumeclaim"
 	// persistentVolume has no namespace. No Pod names one: the claims of a Pod do, once they are bound.
 	persistentVolume kind = "persistentvolume"
+	// clusterTrustBundle and signerTrustBundles have no namespace. The latter is named by its signer: all the bundles
+	// that it has at a time.
+	clusterTrustBundle kind = "clustertrustbundle"
+	signerTrustBundles kind = "clustertrustbundles of the signer"
 )
 
 // key is one object.
@@ -23,11 +27,22 @@ type key struct {
 	namespace, name string
 }
 
-// references returns every ConfigMap, Secret and claim that the Pod names: in environments, volumes and image pull
-// secrets.
+// references returns every ConfigMap, Secret, claim and bundle that the Pod names: in environments, volumes and image
+// pull secrets; and every signer whose bundles it selects.
 func references(pod *corev1.Pod) map[key]bool {
 	keys := map[key]bool{}
 	podview.VisitReferences(pod, collect(pod.Namespace, keys))
+	for i := range pod.Spec.Volumes {
+		projected := pod.Spec.Volumes[i].Projected
+		if projected == nil {
+			continue
+		}
+		for _, source := range projected.Sources {
+			if bundle := source.ClusterTrustBundle; bundle != nil && bundle.SignerName != nil {
+				keys[key{signerTrustBundles, "", *bundle.SignerName}] = true
+			}
+		}
+	}
 	return keys
 }
 
@@ -48,6 +63,10 @@ func collect(namespace string, keys map[key]bool) func(podview.Reference) {
 			keys[key{secret, namespace, ref.Name}] = true
 		case podview.PersistentVolumeClaims:
 			keys[key{persistentVolumeClaim, namespace, ref.Name}] = true
+		case podview.ClusterTrustBundles:
+			if ref.Name != "" {
+				keys[key{clusterTrustBundle, "", ref.Name}] = true
+			}
 		}
 	}
 }

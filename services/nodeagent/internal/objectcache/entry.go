@@ -3,6 +3,7 @@ package objectcache
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -24,8 +24,8 @@ const (
 	lastPause  = 30 * time.Second
 )
 
-// entry follows one object. It reads the object, then watches it from there on, and reads again whenever the watch
-// cannot go on.
+// entry follows one object, or one list of objects. It reads it, then watches it from there on, and reads again whenever
+// the watch cannot go on.
 type entry struct {
 	key     key
 	from    resource
@@ -62,7 +62,7 @@ func (e *entry) current() (runtime.Object, error) {
 func (e *entry) run(ctx context.Context) {
 	pause := firstPause
 	for ctx.Err() == nil {
-		object, err := e.from.get(ctx, e.key.name)
+		object, err := e.from.get(ctx)
 		if err != nil && !apierrors.IsNotFound(err) {
 			e.fail(ctx, err)
 			sleep(ctx, pause)
@@ -87,7 +87,7 @@ func (e *entry) run(ctx context.Context) {
 // present state when there is none.
 func (e *entry) watch(ctx context.Context, version string) {
 	events, err := e.from.watch(ctx, metav1.ListOptions{
-		FieldSelector:       fields.OneTermEqualSelector(metav1.ObjectNameField, e.key.name).String(),
+		FieldSelector:       e.from.selector.String(),
 		ResourceVersion:     version,
 		AllowWatchBookmarks: true,
 		TimeoutSeconds:      ptr.To(int64(300 + rand.IntN(300))),
@@ -111,10 +111,9 @@ func (e *entry) watch(ctx context.Context, version string) {
 // apply stores what an event says, and reports whether the watch can go on.
 func (e *entry) apply(event watch.Event) bool {
 	switch event.Type {
-	case watch.Added, watch.Modified:
-		e.store(event.Object)
-	case watch.Deleted:
-		e.store(nil)
+	case watch.Added, watch.Modified, watch.Deleted:
+		held, _ := e.current()
+		e.store(e.from.after(held, event))
 	case watch.Error:
 		return false
 	}
@@ -163,7 +162,8 @@ func (e *entry) fail(ctx context.Context, err error) {
 	e.err = err
 }
 
-// identity is the same for two states of an object that are equal to a reader.
+// identity is the same for two states of an object, or of a list, that are equal to a reader. That of a list does not
+// tell its version, which is another one whenever it is read.
 func identity(object runtime.Object) string {
 	if object == nil {
 		return ""
@@ -171,12 +171,24 @@ func identity(object runtime.Object) string {
 	if accessor, err := meta.Accessor(object); err == nil {
 		return string(accessor.GetUID()) + "/" + accessor.GetResourceVersion()
 	}
-	return ""
+	var items []string
+	_ = meta.EachListItem(object, func(item runtime.Object) error {
+		items = append(items, identity(item))
+		return nil
+	})
+	slices.Sort(items)
+	return "list " + strings.Join(items, " ")
 }
 
 func resourceVersion(object runtime.Object) string {
-	_, version, _ := strings.Cut(identity(object), "/")
-	return version
+	if object == nil {
+		return ""
+	}
+	accessor, err := meta.CommonAccessor(object)
+	if err != nil {
+		return ""
+	}
+	return accessor.GetResourceVersion()
 }
 
 // immutable reports whether nothing more of the object is to be known: of a volume that is whether it is bound.

@@ -3,16 +3,23 @@ package objectcache
 import (
 	"context"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	certificatesclient "k8s.io/client-go/kubernetes/typed/certificates/v1"
 )
 
-// resource is how objects of a kind are read.
+// resource is how what a key names is read: an object, or a list of objects.
 type resource struct {
-	get   func(ctx context.Context, name string) (runtime.Object, error)
+	get   func(ctx context.Context) (runtime.Object, error)
 	watch func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+	// selector is what the watch is about.
+	selector fields.Selector
+	// after is what an event that tells of an object makes of what is held; nil: it does not exist.
+	after func(held runtime.Object, event watch.Event) runtime.Object
 }
 
 // typed is what a client of one kind has.
@@ -21,30 +28,65 @@ type typed[T runtime.Object] interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// resourceOf returns how the object of the key is read.
+// resourceOf returns how what the key names is read.
 func resourceOf(client kubernetes.Interface, key key) resource {
-	core := client.CoreV1()
+	core, bundles := client.CoreV1(), client.CertificatesV1().ClusterTrustBundles()
 	switch key.kind {
 	case configMap:
-		return read(core.ConfigMaps(key.namespace))
+		return read(core.ConfigMaps(key.namespace), key.name)
 	case secret:
-		return read(core.Secrets(key.namespace))
+		return read(core.Secrets(key.namespace), key.name)
 	case persistentVolumeClaim:
-		return read(core.PersistentVolumeClaims(key.namespace))
+		return read(core.PersistentVolumeClaims(key.namespace), key.name)
+	case clusterTrustBundle:
+		return read(bundles, key.name)
+	case signerTrustBundles:
+		return readSigner(bundles, key.name)
 	default:
-		return read(core.PersistentVolumes())
+		return read(core.PersistentVolumes(), key.name)
 	}
 }
 
-func read[T runtime.Object](from typed[T]) resource {
+func read[T runtime.Object](from typed[T], name string) resource {
 	return resource{
-		get: func(ctx context.Context, name string) (runtime.Object, error) {
+		get: func(ctx context.Context) (runtime.Object, error) {
 			object, err := from.Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return nil, err // not a nil pointer in an interface
 			}
 			return object, nil
 		},
-		watch: from.Watch,
+		watch:    from.Watch,
+		selector: fields.OneTermEqualSelector(metav1.ObjectNameField, name),
+		after: func(_ runtime.Object, event watch.Event) runtime.Object {
+			if event.Type == watch.Deleted {
+				return nil
+			}
+			return event.Object
+		},
+	}
+}
+
+// readSigner reads all the bundles of a signer as one list.
+func readSigner(from certificatesclient.ClusterTrustBundleInterface, signer string) resource {
+	selector := fields.OneTermEqualSelector("spec.signerName", signer)
+	return resource{
+		get: func(ctx context.Context) (runtime.Object, error) {
+			list, err := from.List(ctx, metav1.ListOptions{FieldSelector: selector.String()})
+			if err != nil {
+				return nil, err
+			}
+			return list, nil
+		},
+		watch:    from.Watch,
+		selector: selector,
+		after: func(held runtime.Object, event watch.Event) runtime.Object {
+			list, _ := held.(*certificatesv1.ClusterTrustBundleList)
+			object, is := event.Object.(*certificatesv1.ClusterTrustBundle)
+			if !is {
+				return held
+			}
+			return bundlesAfter(list, event.Type, object)
+		},
 	}
 }

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -49,18 +51,29 @@ func run(t *testing.T, test func(t *testing.T, r *rig), objects ...runtime.Objec
 	})
 }
 
-// watch does what the client in memory leaves out: it heeds the name in the field selector.
+// watch does what the client in memory leaves out: it heeds the name, or the signer, in the field selector.
 func (r *rig) watch(action clienttesting.Action) (bool, watch.Interface, error) {
 	restrictions := action.(clienttesting.WatchAction).GetWatchRestrictions()
-	name, _ := restrictions.Fields.RequiresExactMatch("metadata.name")
+	selector := restrictions.Fields
 	events, err := r.client.Tracker().Watch(action.GetResource(), action.GetNamespace())
 	if err != nil {
 		return true, nil, err
 	}
 	return true, watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
-		object, err := meta.Accessor(event.Object)
-		return event, err == nil && object.GetName() == name
+		return event, selector.Matches(selectable(event.Object))
 	}), nil
+}
+
+// selectable are the fields by which the cache watches.
+func selectable(object runtime.Object) fields.Set {
+	set := fields.Set{}
+	if accessor, err := meta.Accessor(object); err == nil {
+		set["metadata.name"] = accessor.GetName()
+	}
+	if bundle, is := object.(*certificatesv1.ClusterTrustBundle); is {
+		set["spec.signerName"] = bundle.Spec.SignerName
+	}
+	return set
 }
 
 func (r *rig) notifiedPods() []types.UID {
@@ -334,12 +347,15 @@ func TestReferences(t *testing.T) {
 		corev1.Volume{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			Sources: []corev1.VolumeProjection{
 				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: ref("projected")}},
-				{Secret: &corev1.SecretProjection{LocalObjectReference: ref("projected")}}}}}})
+				{Secret: &corev1.SecretProjection{LocalObjectReference: ref("projected")}},
+				{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{Name: ptr.To("bundle")}},
+				{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{SignerName: ptr.To("e.io/s")}}}}}})
 	want := map[key]bool{}
 	for _, name := range []string{"volume", "init", "env", "projected"} {
 		want[key{configMap, "ns", name}], want[key{secret, "ns", name}] = true, true
 	}
 	want[key{secret, "ns", "pull"}], want[key{secret, "ns", "debug"}] = true, true
+	want[key{clusterTrustBundle, "", "bundle"}], want[key{signerTrustBundles, "", "e.io/s"}] = true, true
 	if got := references(pod); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}

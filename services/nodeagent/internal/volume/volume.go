@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -38,6 +39,9 @@ type Mounter interface {
 type Sources interface {
 	ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error)
 	Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error)
+	TrustBundle(ctx context.Context, name string) (*certificatesv1.ClusterTrustBundle, error)
+	// TrustBundles are all the bundles of a signer, in no order.
+	TrustBundles(ctx context.Context, signer string) ([]certificatesv1.ClusterTrustBundle, error)
 	// ServiceAccountToken returns a token of the Pod's service account that is bound to the Pod and still fresh.
 	ServiceAccountToken(ctx context.Context, pod *corev1.Pod, audience string, lifetime time.Duration) (Token, error)
 }

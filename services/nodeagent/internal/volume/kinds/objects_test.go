@@ -12,9 +12,12 @@ import (
 	"testing"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/kit/trustbundle/trustbundletest"
 	"keelson.dev/services/nodeagent/internal/volume/mount"
 	"keelson.dev/services/nodeagent/internal/volume/mountfake"
 )
@@ -159,10 +162,59 @@ func TestProjected(t *testing.T) {
 func TestProjectedUnknownSource(t *testing.T) {
 	r := newRig(t, &mountfake.Mounter{})
 	r.add("api", corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-		{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{}}}}})
+		{PodCertificate: &corev1.PodCertificateProjection{}}}}})
 	if _, err := r.trySetUp(t); err == nil || !strings.Contains(err.Error(),
-		"use configMap, secret, downwardAPI or serviceAccountToken") {
+		"use configMap, secret, downwardAPI, serviceAccountToken or clusterTrustBundle") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The certificates of bundles by name and of a signer become files that follow them; one that may be missing is empty.
+func TestCertificates(t *testing.T) {
+	one, two := trustbundletest.Authority(t, "one"), trustbundletest.Authority(t, "two")
+	bundle := func(name, signer, text string) certificatesv1.ClusterTrustBundle {
+		return certificatesv1.ClusterTrustBundle{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: certificatesv1.ClusterTrustBundleSpec{SignerName: signer, TrustBundle: text}}
+	}
+	r := newRig(t, mount.Kernel{})
+	r.objects.bundles = []certificatesv1.ClusterTrustBundle{bundle("mine", "", "text\n"+one), bundle("e.io:s:a", "e.io/s", two)}
+	source := func(name, signer, path string, optional bool) corev1.VolumeProjection {
+		p := &corev1.ClusterTrustBundleProjection{Path: path, Optional: &optional}
+		if name != "" {
+			p.Name = &name
+		} else {
+			p.SignerName, p.LabelSelector = &signer, &metav1.LabelSelector{}
+		}
+		return corev1.VolumeProjection{ClusterTrustBundle: p}
+	}
+	r.add("trust", corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{DefaultMode: ptr.To[int32](0o444),
+		Sources: []corev1.VolumeProjection{source("mine", "", "mine.pem", false), source("", "e.io/s", "s/s.pem", false),
+			source("late", "", "late.pem", true), source("", "e.io/none", "none.pem", true)}}})
+	dir := r.setUp(t)["trust"].Path
+	for path, want := range map[string]string{"mine.pem": one, "s/s.pem": two, "late.pem": "", "none.pem": ""} {
+		wantFile(t, dir, path, want)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "mine.pem")); err != nil || info.Mode() != 0o444 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	r.objects.bundles = []certificatesv1.ClusterTrustBundle{bundle("mine", "", two), bundle("late", "", one)}
+	if _, err := r.trySetUp(t); err == nil || !strings.Contains(err.Error(),
+		`volume "trust" : there is no ClusterTrustBundle of the signer e.io/s`) {
+		t.Errorf("without the signer's: %v", err)
+	}
+	wantFile(t, dir, "mine.pem", one)
+	r.objects.bundles = append(r.objects.bundles, bundle("e.io:s:b", "e.io/s", one+two))
+	r.setUp(t)
+	wantFile(t, dir, "mine.pem", two)
+	wantFile(t, dir, "late.pem", one)
+	if text, err := os.ReadFile(filepath.Join(dir, "s/s.pem")); err != nil || string(text) != one+two &&
+		string(text) != two+one {
+		t.Errorf("of the signer there are %s, %v", text, err)
+	}
+	r.pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: ptr.To[int64](88)}
+	r.setUp(t)
+	if info, err := os.Stat(filepath.Join(dir, "mine.pem")); err != nil || info.Mode() != 0o640 {
+		t.Errorf("for a group the mode is %v, %v", info.Mode(), err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -29,6 +30,7 @@ type objects struct {
 	secrets    map[string]*corev1.Secret
 	claims     map[string]*corev1.PersistentVolumeClaim
 	volumes    map[string]*corev1.PersistentVolume
+	bundles    []certificatesv1.ClusterTrustBundle
 	token      volume.Token
 	tokenErr   error
 	asked      []string
@@ -46,6 +48,24 @@ func (o *objects) Secret(_ context.Context, namespace, name string) (*corev1.Sec
 		return found, nil
 	}
 	return nil, apierrors.NewNotFound(corev1.Resource("secret"), name)
+}
+
+func (o *objects) TrustBundle(_ context.Context, name string) (*certificatesv1.ClusterTrustBundle, error) {
+	for i := range o.bundles {
+		if o.bundles[i].Name == name {
+			return &o.bundles[i], nil
+		}
+	}
+	return nil, apierrors.NewNotFound(corev1.Resource("clustertrustbundle"), name)
+}
+
+func (o *objects) TrustBundles(_ context.Context, signer string) (found []certificatesv1.ClusterTrustBundle, _ error) {
+	for i := range o.bundles {
+		if o.bundles[i].Spec.SignerName == signer {
+			found = append(found, o.bundles[i])
+		}
+	}
+	return found, nil
 }
 
 func (o *objects) Claim(_ context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {

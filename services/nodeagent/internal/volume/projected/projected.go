@@ -1,5 +1,5 @@
-// Package projected shows several sources in one folder: ConfigMaps, Secrets, downward API fields and service account
-// tokens, which are renewed before they expire.
+// Package projected shows several sources in one folder: ConfigMaps, Secrets, downward API fields, the certificates of
+// ClusterTrustBundles, and service account tokens, which are renewed before they expire.
 package projected
 
 import (
@@ -22,8 +22,8 @@ import (
 // defaultLifetime is that of tokens whose volume does not say.
 const defaultLifetime = 3600
 
-// tokenMode is that of tokens which belong to one user or group.
-const tokenMode = 0o600
+// ownMode is that of tokens and certificates which are for one user or group.
+const ownMode = 0o600
 
 // Kind is the volume.Kind of projected.
 type Kind struct {
@@ -85,13 +85,19 @@ func (c *collection) filesOf(ctx context.Context, source *corev1.VolumeProjectio
 		return projection.Downward(c.request.View, source.DownwardAPI.Items, mode, c.request.Allocatable)
 	case source.ServiceAccountToken != nil:
 		return c.token(ctx, source.ServiceAccountToken, mode)
+	case source.ClusterTrustBundle != nil:
+		text, err := projection.Certificates(ctx, c.Sources, c.request.Pod.UID, source.ClusterTrustBundle)
+		if err != nil {
+			return nil, err
+		}
+		return atomicdir.Files{source.ClusterTrustBundle.Path: c.own(text, mode)}, nil
 	}
 	return nil,
 		errors.New("the source of this projected volume is none that this node can serve: use configMap, secret, " +
-			"downwardAPI or serviceAccountToken")
+			"downwardAPI, serviceAccountToken or clusterTrustBundle")
 }
 
-// token returns a token as a file. Where one user or group is known to need it, nobody else may read it.
+// token returns a token as a file.
 func (c *collection) token(ctx context.Context, source *corev1.ServiceAccountTokenProjection,
 	mode int32) (atomicdir.Files, error) {
 	lifetime := seconds.Of(ptr.Deref(source.ExpirationSeconds, defaultLifetime))
@@ -102,12 +108,17 @@ func (c *collection) token(ctx context.Context, source *corev1.ServiceAccountTok
 	if c.refreshAt.IsZero() || token.RefreshAt.Before(c.refreshAt) {
 		c.refreshAt = token.RefreshAt
 	}
-	file := atomicdir.File{Data: []byte(token.Value), Mode: fs.FileMode(mode)}
+	return atomicdir.Files{source.Path: c.own([]byte(token.Value), mode)}, nil
+}
+
+// own returns a file that, where one user or group is known to need it, nobody else may read.
+func (c *collection) own(data []byte, mode int32) atomicdir.File {
+	file := atomicdir.File{Data: data, Mode: fs.FileMode(mode)}
 	if user := projection.SoleUser(c.request.Pod); user != nil {
-		file.UID, file.Mode = user, tokenMode
+		file.UID, file.Mode = user, ownMode
 	}
 	if volume.FSGroup(c.request.Pod) >= 0 {
-		file.Mode = tokenMode
+		file.Mode = ownMode
 	}
-	return atomicdir.Files{source.Path: file}, nil
+	return file
 }
