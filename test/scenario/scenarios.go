@@ -68,6 +68,7 @@ var Contained = []Scenario{
 	{"HostPort", HostPort},
 	{"ForcedNamesake", ForcedNamesake},
 	{"ImageVolume", ImageVolume},
+	{"TrustBundles", TrustBundles},
 	{"JobIndexed", JobIndexed},
 	{"CronJobRuns", CronJobRuns},
 	{"ExtendedResources", ExtendedResources},
