@@ -17,6 +17,9 @@ const (
 	BlockType = "CERTIFICATE"
 	// KubeAPIServerServing is the signer of the bundle by which the apiserver's own certificate is known.
 	KubeAPIServerServing = "kubernetes.io/kube-apiserver-serving"
+
+	// mostComplaints is how many entries are complained about: a bundle may have many thousand.
+	mostComplaints = 10
 )
 
 // NamePrefix is what the names of a signer's bundles begin with: no name has a slash.
@@ -34,12 +37,16 @@ func Blocks(text string) iter.Seq[*pem.Block] {
 	}
 }
 
-// Check says what is wrong with a bundle: with each of its blocks or, where every one is right, with all of them.
+// Check says what is wrong with a bundle: with each of its blocks or, where every one is right, with all of them; of the
+// first few.
 func Check(text string) []string {
 	var wrong []string
 	entries := 0
 	first, twice := map[string]int{}, []string(nil)
 	for block := range Blocks(text) {
+		if len(wrong) == mostComplaints || len(twice) == mostComplaints {
+			break
+		}
 		entry := entries
 		entries++
 		if problem := checkBlock(block); problem != "" {

@@ -56,6 +56,21 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// Who sends a bundle of very many wrong entries reads of a few.
+func TestComplaintsAreBounded(t *testing.T) {
+	one := trustbundletest.Authority(t, "one")
+	for _, entry := range []string{"-----BEGIN A-----\n-----END A-----\n", one} {
+		for entries, want := range map[int]int{10: 10, 11: 10, 1000: 10} {
+			if entry == one {
+				entries++ // the first one is right
+			}
+			if got := trustbundle.Check(strings.Repeat(entry, entries)); len(got) != want {
+				t.Errorf("%d entries such as %q: %d complaints, want %d", entries, entry[:20], len(got), want)
+			}
+		}
+	}
+}
+
 // FuzzCheck: no text is too strange, and what is right is right in any order.
 func FuzzCheck(f *testing.F) {
 	f.Add("hello")
