@@ -1,5 +1,5 @@
-// Package trustbundle reads the certificates, in PEM, that a ClusterTrustBundle holds. Who serves a bundle, who publishes
-// one and who shows it to containers read it alike.
+// Package trustbundle reads the certificates, in PEM, that a ClusterTrustBundle holds. Who serves a bundle, who
+// publishes one and who shows it to containers read it alike.
 package trustbundle
 
 import (
@@ -37,8 +37,8 @@ func Blocks(text string) iter.Seq[*pem.Block] {
 	}
 }
 
-// Check says what is wrong with a bundle: with each of its blocks or, where every one is right, with all of them; of the
-// first few.
+// Check says what is wrong with a bundle: with each of its blocks or, where every one is right, with all of them. It
+// ends after the first few that are wrong.
 func Check(text string) []string {
 	var wrong []string
 	entries := 0

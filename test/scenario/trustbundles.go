@@ -32,8 +32,8 @@ spec:
       - clusterTrustBundle: {name: NAME-late, optional: true, path: late.pem}
 `
 
-// TrustBundles shows a container the certificates of ClusterTrustBundles: they change with the bundles, those of a signer
-// are one file, each certificate once, and a Pod whose bundle is not there says so and waits for it.
+// TrustBundles shows a container the certificates of ClusterTrustBundles: they change with the bundles, those of a
+// signer are one file, each certificate once, and a Pod whose bundle is not there says so and waits for it.
 func TrustBundles(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	one, two, three := trustbundletest.Authority(t, "one"), trustbundletest.Authority(t, "two"),

@@ -46,7 +46,8 @@ func testTrustBundles(t *testing.T, s *servertest.Server) {
 		trustBundleOf("example.com:web:v1", signer, one), metav1.CreateOptions{}))
 	refused := func(what string, err error) {
 		t.Helper()
-		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "user not permitted to attest for signerName") {
+		if !apierrors.IsForbidden(err) ||
+			!strings.Contains(err.Error(), "user not permitted to attest for signerName") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -118,7 +119,8 @@ func testTrustBundleReaders(t *testing.T,
 			t.Errorf("%s is told of %+v", name, event)
 		}
 		events.Stop()
-		if _, err := reader.Create(ctx, trustBundleOf("more", "", two), metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+		_, err := reader.Create(ctx, trustBundleOf("more", "", two), metav1.CreateOptions{})
+		if !apierrors.IsForbidden(err) {
 			t.Errorf("%s makes one: %v", name, err)
 		}
 	}

@@ -19,8 +19,10 @@ import (
 )
 
 func trustBundle(name, signer, version string) *certificatesv1.ClusterTrustBundle {
-	return &certificatesv1.ClusterTrustBundle{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name),
-		ResourceVersion: version}, Spec: certificatesv1.ClusterTrustBundleSpec{SignerName: signer, TrustBundle: version}}
+	return &certificatesv1.ClusterTrustBundle{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), ResourceVersion: version},
+		Spec:       certificatesv1.ClusterTrustBundleSpec{SignerName: signer, TrustBundle: version},
+	}
 }
 
 // podTrusting has a volume of the bundle of this name, or else of the bundles of the signer.
@@ -176,7 +178,8 @@ func TestBundlesAreReadAgain(t *testing.T) {
 		var broken atomic.Bool
 		broken.Store(true)
 		r.selectLists(t)
-		r.client.PrependReactor("list", "clustertrustbundles", func(clienttesting.Action) (bool, runtime.Object, error) {
+		r.client.PrependReactor("list", "clustertrustbundles", func(clienttesting.Action) (bool, runtime.Object,
+			error) {
 			return broken.Load(), nil, errors.New("connection refused")
 		})
 		watches := 0
@@ -199,8 +202,8 @@ func TestBundlesAreReadAgain(t *testing.T) {
 		if told := r.notifiedPods(); len(told) != 0 || watches < 3 {
 			t.Errorf("without a change told are %v, in %d watches", told, watches)
 		}
-		if _, err := r.client.CertificatesV1().ClusterTrustBundles().Create(t.Context(), trustBundle("a", "e.io/s", "2"),
-			metav1.CreateOptions{}); err != nil {
+		if _, err := r.client.CertificatesV1().ClusterTrustBundles().Create(t.Context(),
+			trustBundle("a", "e.io/s", "2"), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		pass(5 * time.Minute)

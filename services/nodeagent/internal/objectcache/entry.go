@@ -24,8 +24,8 @@ const (
 	lastPause  = 30 * time.Second
 )
 
-// entry follows one object, or one list of objects. It reads it, then watches it from there on, and reads again whenever
-// the watch cannot go on.
+// entry follows one object, or one list of objects. It reads it, then watches it from there on, and reads again
+// whenever the watch cannot go on.
 type entry struct {
 	key     key
 	from    resource

@@ -1,6 +1,6 @@
-// Package objectcache gives a node the ConfigMaps, Secrets, claims with their PersistentVolumes, ClusterTrustBundles and
-// service account tokens that its Pods refer to, and no others: each object is read and watched by its name, and the
-// bundles of a signer by the signer's, while a registered Pod refers to it. So a node needs get and watch on single
+// Package objectcache gives a node the ConfigMaps, Secrets, claims with their PersistentVolumes, ClusterTrustBundles
+// and service account tokens that its Pods refer to, and no others: each object is read and watched by its name, and
+// the bundles of a signer by the signer's, while a registered Pod refers to it. So a node needs get and watch on single
 // objects only, but for bundles, and its cost follows the number of different objects, not the size of the cluster.
 package objectcache
 

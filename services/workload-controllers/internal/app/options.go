@@ -74,8 +74,8 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 		fmt.Sprintf("controllers to run, of %v; * stands for all, -name leaves one out", controllers.Names()))
 	fs.IntVar(&o.concurrent, "concurrent-syncs", o.concurrent, "how many objects each controller works on at once")
 	fs.StringVar(&o.rootCAFile, "root-ca-file", "",
-		"PEM bundle to publish in every namespace as ConfigMap kube-root-ca.crt, and as ClusterTrustBundle; without it "+
-			"none is published")
+		"PEM bundle to publish in every namespace as ConfigMap kube-root-ca.crt, and as ClusterTrustBundle; without "+
+			"it none is published")
 	fs.Int32Var(&o.slices.MaxEndpoints, "max-endpoints-per-slice", o.slices.MaxEndpoints,
 		"how many endpoints an EndpointSlice may have")
 	fs.Int32Var(&o.mirroring.MaxEndpoints, "mirroring-max-endpoints-per-subset", o.mirroring.MaxEndpoints,

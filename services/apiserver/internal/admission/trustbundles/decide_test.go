@@ -111,7 +111,8 @@ func TestValidate(t *testing.T) {
 			refused},
 		{"an update of finalizers", rights{}, bundles, bundleOf(signer, func(b *bundle) { b.Finalizers = nil }),
 			bundleOf(signer), ""},
-		{"roles are unknown", rights{failed: "attest " + signer}, bundles, bundleOf(signer), nil, "asking who may attest"},
+		{"roles are unknown", rights{failed: "attest " + signer}, bundles, bundleOf(signer), nil,
+			"asking who may attest"},
 		{"another resource", rights{}, certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"),
 			bundleOf(signer), nil, ""},
 		{"what is no bundle", rights{}, bundles, &certificatesv1.CertificateSigningRequest{}, nil, "unexpected types"},
@@ -130,7 +131,8 @@ func TestValidate(t *testing.T) {
 			err = plugin.(*Plugin).Validate(t.Context(), admission.NewAttributesRecord(row.updated, row.old,
 				certificatesv1.SchemeGroupVersion.WithKind("x"), "", "b", row.resource, "", operation, nil, false,
 				&user.DefaultInfo{Name: "bob"}), nil)
-			if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
+			if row.want == "" && err != nil ||
+				row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
 				t.Errorf("%v, want %q", err, row.want)
 			}
 		})

@@ -1,5 +1,5 @@
-// Package trustbundles is the admission plugin ClusterTrustBundleAttest: who writes a ClusterTrustBundle of a signer has
-// the verb attest on the signer.
+// Package trustbundles is the admission plugin ClusterTrustBundleAttest: who writes a ClusterTrustBundle of a signer
+// has the verb attest on the signer.
 package trustbundles
 
 import (

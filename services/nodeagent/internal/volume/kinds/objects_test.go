@@ -177,7 +177,8 @@ func TestCertificates(t *testing.T) {
 			Spec: certificatesv1.ClusterTrustBundleSpec{SignerName: signer, TrustBundle: text}}
 	}
 	r := newRig(t, mount.Kernel{})
-	r.objects.bundles = []certificatesv1.ClusterTrustBundle{bundle("mine", "", "text\n"+one), bundle("e.io:s:a", "e.io/s", two)}
+	r.objects.bundles = []certificatesv1.ClusterTrustBundle{bundle("mine", "", "text\n"+one),
+		bundle("e.io:s:a", "e.io/s", two)}
 	source := func(name, signer, path string, optional bool) corev1.VolumeProjection {
 		p := &corev1.ClusterTrustBundleProjection{Path: path, Optional: &optional}
 		if name != "" {
@@ -188,8 +189,9 @@ func TestCertificates(t *testing.T) {
 		return corev1.VolumeProjection{ClusterTrustBundle: p}
 	}
 	r.add("trust", corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{DefaultMode: ptr.To[int32](0o444),
-		Sources: []corev1.VolumeProjection{source("mine", "", "mine.pem", false), source("", "e.io/s", "s/s.pem", false),
-			source("late", "", "late.pem", true), source("", "e.io/none", "none.pem", true)}}})
+		Sources: []corev1.VolumeProjection{source("mine", "", "mine.pem", false),
+			source("", "e.io/s", "s/s.pem", false), source("late", "", "late.pem", true),
+			source("", "e.io/none", "none.pem", true)}}})
 	dir := r.setUp(t)["trust"].Path
 	for path, want := range map[string]string{"mine.pem": one, "s/s.pem": two, "late.pem": "", "none.pem": ""} {
 		wantFile(t, dir, path, want)

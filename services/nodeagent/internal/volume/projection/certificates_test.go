@@ -43,8 +43,8 @@ func contents(text []byte) (found []string) {
 	return found
 }
 
-// Each certificate is there once and nothing else is; the order depends on the Pod and the certificates alone, neither on
-// which bundle has which nor on how they are sorted, and differs from Pod to Pod.
+// Each certificate is there once and nothing else is; the order depends on the Pod and the certificates alone, neither
+// on which bundle has which nor on how they are sorted, and differs from Pod to Pod.
 func TestJoin(t *testing.T) {
 	all := []string{"a", "b", "c", "d", "e"}
 	orders := map[string]bool{}
@@ -66,7 +66,8 @@ func TestJoin(t *testing.T) {
 			if got != first {
 				t.Fatalf("Pod %s, seed %d: another order", uid, seed)
 			}
-			if strings.Contains(got, "people") || !slices.Equal(slices.Sorted(slices.Values(contents([]byte(got)))), all) {
+			sorted := slices.Sorted(slices.Values(contents([]byte(got))))
+			if strings.Contains(got, "people") || !slices.Equal(sorted, all) {
 				t.Fatalf("Pod %s, seed %d: %q", uid, seed, got)
 			}
 		}
@@ -156,7 +157,8 @@ func TestCertificates(t *testing.T) {
 			text, err := Certificates(t.Context(), bundles{err: row.err}, "u", &source)
 			got := contents(text)
 			slices.Sort(got)
-			if strings.Join(got, "") != row.want || (err == nil) != (wrong == "") || err != nil && err.Error() != wrong {
+			if strings.Join(got, "") != row.want || (err == nil) != (wrong == "") ||
+				err != nil && err.Error() != wrong {
 				t.Errorf("%s, optional %v: %q, %v; want %q, %q", row.name, optional, got, err, row.want, wrong)
 			}
 		}

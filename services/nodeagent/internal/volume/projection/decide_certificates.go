@@ -40,7 +40,8 @@ func noneSelected(signer string, by *metav1.LabelSelector) error {
 	case len(by.MatchLabels)+len(by.MatchExpressions) == 0:
 		return fmt.Errorf("there is no ClusterTrustBundle of the signer %s", signer)
 	}
-	return fmt.Errorf("no ClusterTrustBundle of the signer %s has the labels %q", signer, metav1.FormatLabelSelector(by))
+	return fmt.Errorf("no ClusterTrustBundle of the signer %s has the labels %q", signer,
+		metav1.FormatLabelSelector(by))
 }
 
 // join returns the certificates of the bundles in PEM, each once, without the text around them. Their order is the same

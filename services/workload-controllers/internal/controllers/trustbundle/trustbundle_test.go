@@ -202,7 +202,8 @@ func TestWhatIsTolerated(t *testing.T) {
 			refuse := func() error { return row.err }
 			api := interceptor.NewClient(fake.NewClientBuilder().WithLists(list).Build(), refusing(refuse))
 			c := &Controller{published: api, rootCA: "a", writer: &write.Writer{Client: api, Kind: "x"}}
-			if _, err := c.Reconcile(t.Context(), pass); !errors.Is(err, row.want) || (err == nil) != (row.want == nil) {
+			err := second(c.Reconcile(t.Context(), pass))
+			if !errors.Is(err, row.want) || (err == nil) != (row.want == nil) {
 				t.Errorf("%s and %v: %v", doing, row.err, err)
 			}
 		}
@@ -211,9 +212,13 @@ func TestWhatIsTolerated(t *testing.T) {
 
 // refusing answers every write.
 func refusing(refuse func() error) interceptor.Funcs {
+	type (
+		api    = client.WithWatch
+		object = client.Object
+	)
 	return interceptor.Funcs{
-		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return refuse() },
-		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error { return refuse() },
-		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return refuse() },
+		Create: func(context.Context, api, object, ...client.CreateOption) error { return refuse() },
+		Update: func(context.Context, api, object, ...client.UpdateOption) error { return refuse() },
+		Delete: func(context.Context, api, object, ...client.DeleteOption) error { return refuse() },
 	}
 }

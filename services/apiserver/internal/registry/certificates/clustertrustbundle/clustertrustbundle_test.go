@@ -62,7 +62,8 @@ func TestValidate(t *testing.T) {
 		want   []string
 	}{
 		{"one certificate", bundleOf("a", "", one), nil},
-		{"no signer's name", bundleOf("web:a", "web", one), []string{"spec.signerName: Invalid value: \"web\": must be"}},
+		{"no signer's name", bundleOf("web:a", "web", one),
+			[]string{"spec.signerName: Invalid value: \"web\": must be"}},
 		{"as large as can be", bundleOf("a", "", padded(trustbundle.MaxSize)), nil},
 		{"larger", bundleOf("a", "", padded(trustbundle.MaxSize+1)), []string{"spec.trustBundle: Too long"}},
 		{"nothing", bundleOf("a", "", ""), []string{"spec.trustBundle: Invalid value: \"<certificates>\": must hold"}},

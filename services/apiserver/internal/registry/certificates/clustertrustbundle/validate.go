@@ -40,13 +40,14 @@ func ValidateUpdate(b, old *bundle) field.ErrorList {
 // checkName says what is wrong with the name of a bundle of the signer; empty: of none. The name says whose it is.
 func checkName(name, signer string) []string {
 	if signer == "" && strings.Contains(name, ":") {
-		return []string{`must not contain ":": that stands in the names of signers' bundles, and there is no signerName`}
+		return []string{`must not contain ":", as the names of signers' bundles do: there is no signerName`}
 	}
 	if signer != "" {
 		prefix := trustbundle.NamePrefix(signer)
 		rest, its := strings.CutPrefix(name, prefix)
 		if !its {
-			return []string{fmt.Sprintf("must begin with %q, as the names of all bundles of the signer %s", prefix, signer)}
+			return []string{fmt.Sprintf("must begin with %q, as the names of all bundles of the signer %s", prefix,
+				signer)}
 		}
 		name = rest
 	}

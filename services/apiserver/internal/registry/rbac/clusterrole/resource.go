@@ -20,8 +20,10 @@ var Resource = rest.Resource[*rbacv1.ClusterRole]{
 	ClusterScoped: true,
 	New:           func() *rbacv1.ClusterRole { return &rbacv1.ClusterRole{} },
 	NewList:       func() runtime.Object { return &rbacv1.ClusterRoleList{} },
-	Strategy:      rest.Strategy[*rbacv1.ClusterRole]{Name: rest.PathSegmentName, Validate: Validate, CreateOnUpdate: true},
-	Columns:       policy.RoleColumns[*rbacv1.ClusterRole](),
+	Strategy: rest.Strategy[*rbacv1.ClusterRole]{
+		Name: rest.PathSegmentName, Validate: Validate, CreateOnUpdate: true,
+	},
+	Columns: policy.RoleColumns[*rbacv1.ClusterRole](),
 }
 
 // Entry is the ClusterRole behind the guard against escalation.
