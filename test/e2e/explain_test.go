@@ -169,6 +169,19 @@ spec:
     resources: {requests: {storage: 1Mi}}}}}}]
 `
 
+// first waits for an object of the kind, and returns its name.
+func first(w *scenario.World, kind string) (name string) {
+	w.Await(kind+" to be there", func() scenario.Answer {
+		all := w.Kubectl("get", kind, "--output=name")
+		line, _, _ := strings.Cut(strings.TrimSpace(all), "\n")
+		if _, name, _ = strings.Cut(line, "/"); name == "" {
+			return "there is none"
+		}
+		return ""
+	})
+	return name
+}
+
 // TestExplain asks keel about an object of each kind: the controller that leads says what it waits for.
 func TestExplain(t *testing.T) {
 	m := processes.Shared(t, 0)
@@ -188,14 +201,7 @@ func TestExplain(t *testing.T) {
 			[]byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
 	})
 	w.Kubectl("delete", "namespace", "explained", "--wait=false")
-	set := ""
-	w.Await("the ReplicaSet", func() scenario.Answer {
-		set = strings.TrimPrefix(w.Kubectl("get", "replicasets", "--output=name"), "replicaset.apps/")
-		if set = strings.TrimSpace(set); set == "" {
-			return "there is none"
-		}
-		return ""
-	})
+	set, published := first(w, "replicasets"), first(w, "clustertrustbundles")
 	for what, want := range map[string]string{
 		"deployment web": "waits for 1 replica of the current template",
 		"rs " + set:      "waits for 1 Pod to be ready",
@@ -221,6 +227,7 @@ func TestExplain(t *testing.T) {
 		"namespace default": "waits for nothing: it is not being deleted",
 		"ns kube-system": "rootca waits for nothing: its ConfigMap kube-root-ca.crt says what it must; " +
 			"serviceaccount waits for nothing: it has the ServiceAccount default",
+		"clustertrustbundle " + published: "waits for nothing: it holds the CA by which the apiserver is known",
 		"pvc never": "waits for a volume that local.keelson.dev makes on no node: spec.accessModes[0]: ReadWriteMany " +
 			"is not possible",
 		"pvc unmade": `waits for the provisioner nobody.example.com of StorageClass "explained" to run`,

@@ -157,6 +157,10 @@ var kinds = []Kind{
 		func(c kubernetes.Interface, _ string) getter[*certificatesv1.CertificateSigningRequest] {
 			return c.CertificatesV1().CertificateSigningRequests()
 		}).ofCluster(),
+	kindOf("ClusterTrustBundle", "clustertrustbundles.certificates.k8s.io", "clustertrustbundle",
+		func(c kubernetes.Interface, _ string) getter[*certificatesv1.ClusterTrustBundle] {
+			return c.CertificatesV1().ClusterTrustBundles()
+		}).ofCluster(),
 	kindOf("Node", "nodes", "no", func(c kubernetes.Interface, _ string) getter[*corev1.Node] {
 		return c.CoreV1().Nodes()
 	}).by(plan.WorkloadControllers, plan.PodGC).ofCluster(),
