@@ -175,10 +175,7 @@ func Groups(c Config) []Group {
 			cronjob.Resource,
 			job.Resource,
 		}},
-		{certificatesv1.GroupName, []rest.Entry{
-			certificatesigningrequest.Resource,
-			clustertrustbundle.Resource,
-		}},
+		{certificatesv1.GroupName, []rest.Entry{certificatesigningrequest.Resource, clustertrustbundle.Resource}},
 		{coordinationv1.GroupName, []rest.Entry{lease.Resource}},
 		{discoveryv1.GroupName, []rest.Entry{endpointslice.Resource}},
 		{eventsv1.GroupName, []rest.Entry{newerEvents}},
