@@ -74,15 +74,16 @@ func operates(t *testing.T, m *processes.Mesh) {
 		return scenario.Left(w.Kubectl("get", "configmaps", "--field-selector", texts, "-o", "name"))
 	})
 	removeOperator(w)
-	if got := w.TryKubectl("", "get", "pages"); !strings.Contains(got.Stderr, "the server doesn't have a resource type") {
+	got := w.TryKubectl("", "get", "pages")
+	if !strings.Contains(got.Stderr, "the server doesn't have a resource type") {
 		t.Errorf("of a kind that is removed kubectl says %q", got.Stdout+got.Stderr)
 	}
 }
 
 // page is a manifest of the operator's kind.
 func page(version, name, spec string) string {
-	return fmt.Sprintf("apiVersion: operator.example.com/%s\nkind: Page\nmetadata: {name: %s}\nspec: %s\n", version, name,
-		spec)
+	const manifest = "apiVersion: operator.example.com/%s\nkind: Page\nmetadata: {name: %s}\nspec: %s\n"
+	return fmt.Sprintf(manifest, version, name, spec)
 }
 
 // indexed are the names of the pages in the operator's index.

@@ -19,7 +19,7 @@ func main() {
 	out := flag.String("out", "bin/images", "folder of the archives")
 	daemons := flag.String("daemons", "", "folder of the daemons' programs; with it, only their images are made")
 	program := flag.String("program", "", "a program; with it, only its image is made, by its name")
-	version := flag.String("version", "unknown", "version of the programs: a label of their images, the tag of --program's")
+	version := flag.String("version", "unknown", "a label of all programs' images, the tag of --program's")
 	flag.Parse()
 	if err := run(*out, *daemons, *program, *version); err != nil {
 		fmt.Fprintln(os.Stderr, "mkimages:", err)
