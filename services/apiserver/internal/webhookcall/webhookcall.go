@@ -47,9 +47,7 @@ func Bounded(identify apiserverwebhook.AuthenticationInfoResolverWrapper, c Conf
 		if err != nil {
 			return nil, err
 		}
-		config = rest.CopyConfig(config)
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &bounded{next, large, c.MaxAnswer} })
-		return config, nil
+		return limited(config, large, c.MaxAnswer), nil
 	}
 	return func(resolver apiserverwebhook.AuthenticationInfoResolver) apiserverwebhook.AuthenticationInfoResolver {
 		resolver = identify(resolver)
@@ -69,6 +67,24 @@ func Bounded(identify apiserverwebhook.AuthenticationInfoResolverWrapper, c Conf
 	}
 }
 
+// Limited is config with bounds: of an answer so many bytes are taken at most, and no redirect is followed.
+func Limited(config *rest.Config, maxAnswer int) *rest.Config {
+	return limited(config, make(chan struct{}, largeAtOnce), maxAnswer)
+}
+
+func limited(config *rest.Config, large chan struct{}, most int) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &bounded{next: next, large: large, most: most}
+	})
+	return config
+}
+
+// Ending takes of each answer of next so many bytes at most, from wherever it leads to.
+func Ending(next http.RoundTripper, maxAnswer int) http.RoundTripper {
+	return &bounded{next: next, large: make(chan struct{}, largeAtOnce), most: maxAnswer, leads: true}
+}
+
 func (c Config) dial() func(context.Context, string, string) (net.Conn, error) {
 	if c.Dial != nil {
 		return c.Dial
@@ -83,6 +99,8 @@ type bounded struct {
 	next  http.RoundTripper
 	large chan struct{}
 	most  int
+	// leads lets an answer lead elsewhere.
+	leads bool
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -92,7 +110,7 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	switch {
-	case response.StatusCode >= http.StatusMultipleChoices && response.StatusCode < http.StatusBadRequest:
+	case !b.leads && response.StatusCode >= http.StatusMultipleChoices && response.StatusCode < http.StatusBadRequest:
 		_ = response.Body.Close()
 		return nil, fmt.Errorf("it answers %s, and no redirect is followed", response.Status)
 	case response.ContentLength > int64(b.most):

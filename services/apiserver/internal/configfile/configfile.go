@@ -1,0 +1,83 @@
+// Package configfile follows a file of configuration while the server runs: what is written there is put in force, and
+// where that cannot be, what was in force holds on.
+package configfile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"k8s.io/apiserver/pkg/util/filesystem"
+)
+
+// interval is how often a file is looked at where nothing tells that it has changed.
+const interval = time.Minute
+
+// File is a file that is followed.
+type File struct {
+	// Flag is what names the file, Path where it is.
+	Flag, Path string
+	// Apply puts content in force, or says why it is not.
+	Apply func(ctx context.Context, content []byte) error
+	// Succeeded and Failed count.
+	Succeeded func(content []byte)
+	Failed    func()
+	Log       *zap.Logger
+}
+
+// Read returns what the file holds at the start, or one sentence about why it cannot be used.
+func Read(path string) ([]byte, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(content)) == 0 {
+		return nil, errors.New("the file is empty")
+	}
+	return content, nil
+}
+
+// Wrong is one line about a file that cannot be followed.
+func Wrong(path string, err error) error {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if strings.Contains(text, path) {
+		return errors.New(text)
+	}
+	return fmt.Errorf("%s: %s", path, text)
+}
+
+// Follow puts in force what the file has until ctx ends. What could not be put in force is tried again as often as the
+// file is looked at: it may be somebody else who was away.
+func (f File) Follow(ctx context.Context, inForce []byte) {
+	log := f.Log.With(zap.String("flag", "--"+f.Flag), zap.String("path", f.Path))
+	filesystem.WatchUntil(ctx, interval, f.Path,
+		func() { inForce = f.look(ctx, log, inForce) },
+		func(err error) { log.Warn("watching the file; it is looked at once a minute", zap.Error(err)) })
+}
+
+// look puts in force what the file has, and returns what is in force.
+func (f File) look(ctx context.Context, log *zap.Logger, inForce []byte) []byte {
+	content, err := Read(f.Path)
+	if err == nil && bytes.Equal(content, inForce) {
+		return inForce
+	}
+	if err == nil {
+		err = f.Apply(ctx, content)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return inForce
+	case err != nil:
+		f.Failed()
+		log.Error("the file is not in force; what it had before is", zap.Error(Wrong(f.Path, err)))
+		return inForce
+	}
+	f.Succeeded(content)
+	log.Info("the file has changed and is in force")
+	return content
+}
