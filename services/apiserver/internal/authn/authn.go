@@ -1,5 +1,5 @@
-// Package authn answers who sends a request: client certificates, bearer
-// tokens from a file, service-account tokens, bootstrap tokens, anonymous.
+// Package authn answers who sends a request: a proxy's headers, client certificates, bearer tokens from a file,
+// service-account tokens, bootstrap tokens, tokens of issuers from elsewhere, tokens that a webhook knows, anonymous.
 package authn
 
 import (
@@ -7,16 +7,16 @@ import (
 	"time"
 
 	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/group"
-	"k8s.io/apiserver/pkg/authentication/request/anonymous"
 	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	"k8s.io/apiserver/pkg/authentication/request/union"
 	"k8s.io/apiserver/pkg/authentication/request/websocket"
 	"k8s.io/apiserver/pkg/authentication/request/x509"
 	tokencache "k8s.io/apiserver/pkg/authentication/token/cache"
 	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
 	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
-	"k8s.io/apiserver/pkg/authentication/user"
 
 	"keelson.dev/kit/daemon"
 )
@@ -35,10 +35,14 @@ type Config struct {
 	ServiceAccounts authenticator.Token
 	// BootstrapTokens verifies bootstrap tokens; nil: they are not believed.
 	BootstrapTokens authenticator.Token
+	// Issuers verifies tokens of issuers from elsewhere, Webhook asks somebody else about tokens; nil: nobody does.
+	Issuers, Webhook authenticator.Token
+	// Proxy says which proxies name the user in headers; nil: none does.
+	Proxy *authenticatorfactory.RequestHeaderConfig
 	// Audiences are the names that this server goes by in tokens.
 	Audiences authenticator.Audiences
-	// Anonymous lets requests without credentials in as system:anonymous.
-	Anonymous bool
+	// Anonymous lets requests without credentials in as system:anonymous; nil: they are refused.
+	Anonymous authenticator.Request
 }
 
 // Authenticators are what New makes: one for requests, one for bare tokens as TokenReview gets them.
@@ -54,6 +58,12 @@ func New(c Config) (Authenticators, error) {
 		return Authenticators{}, err
 	}
 	var known []authenticator.Request
+	if c.Proxy != nil {
+		known = append(known, group.NewAuthenticatedGroupAdder(
+			authenticator.WrapAudienceAgnosticRequest(c.Audiences, headerrequest.NewDynamicVerifyOptionsSecure(
+				c.Proxy.CAContentProvider.VerifyOptions, c.Proxy.AllowedClientNames, c.Proxy.UsernameHeaders,
+				c.Proxy.UIDHeaders, c.Proxy.GroupHeaders, c.Proxy.ExtraHeaderPrefixes))))
+	}
 	if c.VerifyClients != nil {
 		known = append(known, newCertificates(c.VerifyClients))
 	}
@@ -61,9 +71,9 @@ func New(c Config) (Authenticators, error) {
 		known = append(known, bearertoken.New(tokens), websocket.NewProtocolAuthenticator(tokens))
 	}
 	request := union.New(known...)
-	if c.Anonymous {
+	if c.Anonymous != nil {
 		// A wrong credential is refused; only the lack of one is anonymous.
-		request = union.NewFailOnError(request, anonymous.NewAuthenticator(nil))
+		request = union.NewFailOnError(request, c.Anonymous)
 	}
 	return Authenticators{Request: request, Token: tokens}, nil
 }
@@ -84,9 +94,15 @@ func (c Config) tokens() (authenticator.Token, error) {
 	if c.BootstrapTokens != nil {
 		all = append(all, authenticator.WrapAudienceAgnosticToken(c.Audiences, c.BootstrapTokens))
 	}
+	// Who is asked elsewhere comes last: what the server knows itself costs nobody else anything.
+	if c.Issuers != nil {
+		all = append(all, authenticator.WrapAudienceAgnosticToken(c.Audiences, c.Issuers))
+	}
+	if c.Webhook != nil {
+		all = append(all, c.Webhook)
+	}
 	if len(all) == 0 {
 		return nil, nil
 	}
-	everyone := group.NewTokenGroupAdder(tokenunion.New(all...), []string{user.AllAuthenticated})
-	return tokencache.New(everyone, false, tokenTTL, 0), nil
+	return bounded{tokencache.New(authenticated{tokenunion.New(all...)}, false, tokenTTL, 0)}, nil
 }

@@ -37,10 +37,10 @@ func (s *Server) addHooks() ([]healthz.HealthChecker, error) {
 		Address:       s.podAddress(),
 		FrontProxy:    &s.frontProxy,
 		ClientAuthority: func() []byte {
-			if ca := s.config.SecureServing.ClientCA; ca != nil {
-				return ca.CurrentCABundleContent()
+			if s.clientCA == nil {
+				return nil
 			}
-			return nil
+			return s.clientCA.CurrentCABundleContent()
 		},
 	})
 	if err := s.followRoles(b); err != nil {
@@ -67,6 +67,7 @@ func (s *Server) addHooks() ([]healthz.HealthChecker, error) {
 		}
 		go checker.Run(hook)
 		s.encryption.Follow()
+		s.followAuth()
 		return nil
 	})
 	if err != nil {

@@ -16,6 +16,9 @@ import (
 
 	"keelson.dev/kit/connections"
 	"keelson.dev/services/apiserver/internal/admission"
+	"keelson.dev/services/apiserver/internal/authn/authenticationconfig"
+	"keelson.dev/services/apiserver/internal/authn/tokenwebhook"
+	"keelson.dev/services/apiserver/internal/authz/authorizationconfig"
 	"keelson.dev/services/apiserver/internal/longrunning"
 	"keelson.dev/services/apiserver/internal/nodeproxy"
 	"keelson.dev/services/apiserver/internal/objectsize"
@@ -51,8 +54,13 @@ type Options struct {
 	TLSCertFile, TLSPrivateKeyFile string
 	ClientCAFile                   string
 	TokenAuthFile                  string
-	AnonymousAuth                  bool
 	EnableBootstrapTokenAuth       bool
+	// Authentication says whose tokens from elsewhere are believed, TokenWebhook who else is asked about tokens, Proxies
+	// which proxies name users in headers, Authorization who is asked what users may.
+	Authentication authenticationconfig.Options
+	TokenWebhook   tokenwebhook.Options
+	Proxies        genericoptions.RequestHeaderAuthenticationOptions
+	Authorization  authorizationconfig.Options
 
 	ServiceAccountKeyFiles       []string
 	ServiceAccountSigningKeyFile string
@@ -102,7 +110,9 @@ func NewOptions() *Options {
 		DataDir:               "/var/lib/keelson/apiserver",
 		BindAddress:           "0.0.0.0",
 		SecurePort:            defaultPort,
-		AnonymousAuth:         true,
+		Authentication:        authenticationconfig.NewOptions(),
+		TokenWebhook:          tokenwebhook.NewOptions(),
+		Authorization:         authorizationconfig.NewOptions(),
 		ServiceAccountIssuer:  defaultIssuer,
 		Audit:                 genericoptions.NewAuditOptions(),
 		Tracing:               genericoptions.NewTracingOptions(),
@@ -138,10 +148,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"PEM bundle; client certificates of it authenticate by common name and organizations")
 	fs.StringVar(&o.TokenAuthFile, "token-auth-file", o.TokenAuthFile,
 		"CSV file of token, user, uid and \"group1,group2\"")
-	fs.BoolVar(&o.AnonymousAuth, "anonymous-auth", o.AnonymousAuth,
-		"let requests without credentials in as system:anonymous")
 	fs.BoolVar(&o.EnableBootstrapTokenAuth, "enable-bootstrap-token-auth", o.EnableBootstrapTokenAuth,
 		"let Secrets of type bootstrap.kubernetes.io/token in kube-system be bearer tokens, and look after them")
+	o.addAuthFlags(fs)
 	fs.StringSliceVar(&o.ServiceAccountKeyFiles, "service-account-key-file", o.ServiceAccountKeyFiles,
 		"PEM files of keys that verify service-account tokens; default: the signing key")
 	fs.StringVar(&o.ServiceAccountSigningKeyFile, "service-account-signing-key-file", o.ServiceAccountSigningKeyFile,
@@ -204,6 +213,7 @@ func (o *Options) Validate() error {
 		errs = append(errs, err)
 	}
 	errs = append(errs, o.Encryption.Validate()...)
+	errs = append(errs, o.checkAuth()...)
 	errs = append(errs, o.Nodeagents.Validate()...)
 	errs = append(errs, o.checkObservability()...)
 	return errors.Join(append(errs, o.checkFiles()...)...)
@@ -215,6 +225,12 @@ func (o *Options) checkFiles() []error {
 		{"tls-private-key-file", o.TLSPrivateKeyFile},
 		{"client-ca-file", o.ClientCAFile},
 		{"token-auth-file", o.TokenAuthFile},
+		{"authentication-config", o.Authentication.ConfigFile},
+		{"oidc-ca-file", o.Authentication.OIDC.CAFile},
+		{"authentication-token-webhook-config-file", o.TokenWebhook.ConfigFile},
+		{proxyCAFlag, o.Proxies.ClientCAFile},
+		{"authorization-config", o.Authorization.ConfigFile},
+		{"authorization-webhook-config-file", o.Authorization.Webhook.ConfigFile},
 		{"service-account-signing-key-file", o.ServiceAccountSigningKeyFile},
 		{"admission-control-config-file", o.AdmissionControlConfigFile},
 		{"nodeagent-client-certificate", o.Nodeagents.ClientCertificate},

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
@@ -24,11 +25,10 @@ import (
 	"keelson.dev/services/apiserver/internal/aggregation"
 	"keelson.dev/services/apiserver/internal/apiextensions"
 	"keelson.dev/services/apiserver/internal/authn"
-	"keelson.dev/services/apiserver/internal/authn/bootstraptoken"
+	"keelson.dev/services/apiserver/internal/authn/authenticationconfig"
 	"keelson.dev/services/apiserver/internal/authz"
-	"keelson.dev/services/apiserver/internal/authz/node"
+	"keelson.dev/services/apiserver/internal/authz/authorizationconfig"
 	"keelson.dev/services/apiserver/internal/authz/rbac"
-	"keelson.dev/services/apiserver/internal/bootstrap"
 	"keelson.dev/services/apiserver/internal/eventbatch"
 	"keelson.dev/services/apiserver/internal/frontproxy"
 	"keelson.dev/services/apiserver/internal/openapi"
@@ -58,10 +58,14 @@ type Server struct {
 	policy    *rbac.Policy
 	authority *authz.Authorizer
 	authn     authn.Authenticators
-	tokens    *tokens
-	objects   storedObjects
-	informers informers.SharedInformerFactory
-	client    clientset.Interface
+	// authorization and authentication follow their files. clientCA verifies the certificates of users; nil: none does.
+	authorization  *authorizationconfig.Configuration
+	authentication *authenticationconfig.Authenticators
+	clientCA       *dynamiccertificates.DynamicFileCAContent
+	tokens         *tokens
+	objects        storedObjects
+	informers      informers.SharedInformerFactory
+	client         clientset.Interface
 	// mapper is what admission plugins know of the served resources.
 	mapper  meta.ResettableRESTMapper
 	batches eventbatch.Batches
@@ -117,6 +121,7 @@ func (s *Server) LoopbackConfig() *restclient.Config {
 // Run serves until ctx ends and everything has stopped.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.closeStore()
+	defer s.closeAuth()
 	if err := s.endStarting(); err != nil {
 		return err
 	}
@@ -144,6 +149,7 @@ func (s *Server) Close() {
 	if s.first.server != nil {
 		s.first.server.Destroy()
 	}
+	s.closeAuth()
 	s.closeStore()
 	_ = s.listener.Close()
 }
@@ -266,45 +272,6 @@ func (s *Server) addStoreChecks() {
 	answers := func(*http.Request) error { return s.store.Check() }
 	s.config.AddHealthChecks(healthz.NamedCheck("etcd", answers))
 	s.config.AddReadyzChecks(healthz.NamedCheck("etcd-readiness", answers))
-}
-
-func (s *Server) openAuth(ctx context.Context) (err error) {
-	s.policy = rbac.NewPolicy(bootstrap.Confined()...)
-	ofNodes := node.Objects{Pods: s.objects.PodsOnNode, Volume: s.objects.Volume, Claim: s.objects.Claim,
-		Attachment: s.objects.Attachment}
-	if s.authority, err = authz.NewAuthorizer(s.policy, ofNodes); err != nil {
-		return err
-	}
-	s.config.Authorization.Authorizer = s.authority
-	s.config.RuleResolver = s.authority
-	if s.tokens, err = s.options.newTokens(&s.objects, s.recordUse); err != nil {
-		return err
-	}
-	c := authn.Config{
-		TokenFile: s.options.TokenAuthFile,
-		Audiences: s.options.audiences(),
-		Anonymous: s.options.AnonymousAuth,
-	}
-	if s.tokens != nil {
-		c.ServiceAccounts = s.tokens.verifier
-	}
-	if s.options.EnableBootstrapTokenAuth {
-		c.BootstrapTokens = &bootstraptoken.Authenticator{Secret: s.objects.Secret, Now: time.Now,
-			Log: s.log.Named("bootstraptoken")}
-	}
-	ca, err := s.options.clientCA(s.config)
-	if err != nil {
-		return err
-	}
-	if ca != nil {
-		c.VerifyClients = ca.VerifyOptions
-	}
-	if s.authn, err = authn.New(c); err != nil {
-		return err
-	}
-	s.config.Authentication.Authenticator = s.authn.Request
-	s.config.Authentication.APIAudiences = s.options.audiences()
-	return nil
 }
 
 func (s *Server) openServers(context.Context) (err error) {

@@ -9,7 +9,6 @@ import (
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	restclient "k8s.io/client-go/rest"
 	netutils "k8s.io/utils/net"
@@ -79,17 +78,4 @@ func (o *Options) advertised(listener net.Listener) net.IP {
 		return ip
 	}
 	return nil
-}
-
-// clientCA reads the CAs of client certificates, and follows changes of the file.
-func (o *Options) clientCA(config *genericapiserver.Config) (*dynamiccertificates.DynamicFileCAContent, error) {
-	if o.ClientCAFile == "" {
-		return nil, nil
-	}
-	ca, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca", o.ClientCAFile)
-	if err != nil {
-		return nil, daemon.UsageError(fmt.Errorf("--client-ca-file: %w", err))
-	}
-	config.SecureServing.ClientCA = ca
-	return ca, nil
 }
