@@ -3,6 +3,7 @@ package authenticationconfig
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,7 +33,8 @@ func load(content []byte, own []string) (*apiserver.AuthenticationConfiguration,
 	}
 	c, ok := decoded.(*apiserver.AuthenticationConfiguration)
 	if !ok {
-		return nil, fmt.Errorf("kind: %s is not AuthenticationConfiguration", decoded.GetObjectKind().GroupVersionKind().Kind)
+		return nil, fmt.Errorf("kind: %s is not AuthenticationConfiguration",
+			strings.TrimPrefix(fmt.Sprintf("%T", decoded), "*apiserver."))
 	}
 	return c, check(c, own)
 }

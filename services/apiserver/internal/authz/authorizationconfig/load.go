@@ -2,6 +2,7 @@ package authorizationconfig
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +25,9 @@ func load(content []byte, stays []apiserver.AuthorizerType) (*apiserver.Authoriz
 		return nil, err
 	}
 	errs := validation.ValidateAuthorizationConfiguration(compiler(), nil, c, sets.New(types...), sets.New(webhook))
+	for _, e := range errs {
+		e.Field = placed(e.Field)
+	}
 	root := field.NewPath("authorizers")
 	for i, a := range c.Authorizers {
 		at := root.Index(i)
@@ -48,6 +52,18 @@ func load(content []byte, stays []apiserver.AuthorizerType) (*apiserver.Authoriz
 		return nil, errs[0]
 	}
 	return c, errs.ToAggregate()
+}
+
+// ofAuthorizer is a path of the library below an authorizer.
+var ofAuthorizer = regexp.MustCompile(`^(authorizers\[\d+\]\.)(.*)$`)
+
+// placed is where a field is in the file: the library leaves the step webhook out.
+func placed(path string) string {
+	parts := ofAuthorizer.FindStringSubmatch(path)
+	if parts == nil || slices.Contains([]string{"type", "name", "webhook"}, parts[2]) {
+		return path
+	}
+	return parts[1] + "webhook." + parts[2]
 }
 
 // kept are the types of a configuration that later ones must have.
