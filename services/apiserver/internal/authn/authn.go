@@ -19,11 +19,15 @@ import (
 	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
 
 	"keelson.dev/kit/daemon"
+	"keelson.dev/services/apiserver/internal/fairshare"
 )
 
-// tokenTTL is how long a verified token is believed without looking again at
-// what it is bound to.
-const tokenTTL = 10 * time.Second
+const (
+	// tokenTTL is how long a verified token is believed without looking again at what it is bound to.
+	tokenTTL = 10 * time.Second
+	// lookUps is how many requests may wait at once for what others say about their tokens.
+	lookUps = 8192
+)
 
 // Config says who is believed.
 type Config struct {
@@ -53,11 +57,12 @@ type Authenticators struct {
 
 // New returns the authenticators that the configuration asks for.
 func New(c Config) (Authenticators, error) {
-	tokens, err := c.tokens()
+	own, err := c.own()
 	if err != nil {
 		return Authenticators{}, err
 	}
 	var known []authenticator.Request
+	var tokens []authenticator.Token
 	if c.Proxy != nil {
 		known = append(known, group.NewAuthenticatedGroupAdder(
 			authenticator.WrapAudienceAgnosticRequest(c.Audiences, headerrequest.NewDynamicVerifyOptionsSecure(
@@ -67,19 +72,29 @@ func New(c Config) (Authenticators, error) {
 	if c.VerifyClients != nil {
 		known = append(known, newCertificates(c.VerifyClients))
 	}
-	if tokens != nil {
-		known = append(known, bearertoken.New(tokens), websocket.NewProtocolAuthenticator(tokens))
+	if own != nil {
+		known = append(known, bearertoken.New(own), websocket.NewProtocolAuthenticator(own))
+		tokens = append(tokens, own)
+	}
+	if elsewhere := c.elsewhere(); elsewhere != nil {
+		asks := union.New(bearertoken.New(elsewhere), websocket.NewProtocolAuthenticator(elsewhere))
+		known = append(known, perPlace{asks, fairshare.New(lookUps, 1)})
+		tokens = append(tokens, elsewhere)
 	}
 	request := union.New(known...)
 	if c.Anonymous != nil {
 		// A wrong credential is refused; only the lack of one is anonymous.
 		request = union.NewFailOnError(request, c.Anonymous)
 	}
-	return Authenticators{Request: request, Token: tokens}, nil
+	out := Authenticators{Request: request}
+	if len(tokens) > 0 {
+		out.Token = tokenunion.New(tokens...)
+	}
+	return out, nil
 }
 
-// tokens say the same of whoever has one, in a request or in a TokenReview.
-func (c Config) tokens() (authenticator.Token, error) {
+// own knows the tokens that the server gives out itself, or has in a file; nil: there are none.
+func (c Config) own() (authenticator.Token, error) {
 	var all []authenticator.Token
 	if c.TokenFile != "" {
 		file, err := tokenfile.NewCSV(c.TokenFile)
@@ -94,15 +109,25 @@ func (c Config) tokens() (authenticator.Token, error) {
 	if c.BootstrapTokens != nil {
 		all = append(all, authenticator.WrapAudienceAgnosticToken(c.Audiences, c.BootstrapTokens))
 	}
-	// Who is asked elsewhere comes last: what the server knows itself costs nobody else anything.
+	return cached(all), nil
+}
+
+// elsewhere knows the tokens about which others are asked; nil: there are none.
+func (c Config) elsewhere() authenticator.Token {
+	var all []authenticator.Token
 	if c.Issuers != nil {
 		all = append(all, authenticator.WrapAudienceAgnosticToken(c.Audiences, c.Issuers))
 	}
 	if c.Webhook != nil {
 		all = append(all, c.Webhook)
 	}
+	return cached(all)
+}
+
+// cached says the same of whoever has a token, in a request or in a TokenReview, and for a while.
+func cached(all []authenticator.Token) authenticator.Token {
 	if len(all) == 0 {
-		return nil, nil
+		return nil
 	}
-	return bounded{tokencache.New(authenticated{tokenunion.New(all...)}, false, tokenTTL, 0)}, nil
+	return bounded{tokencache.New(authenticated{tokenunion.New(all...)}, false, tokenTTL, 0)}
 }

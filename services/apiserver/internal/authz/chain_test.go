@@ -71,7 +71,7 @@ func TestWhatCannotBeUsed(t *testing.T) {
 	missing.Authorizers[1].Webhook = &apiserver.WebhookConfiguration{
 		ConnectionInfo: apiserver.WebhookConnectionInfo{KubeConfigFile: new("/nowhere")}}
 	if err := a.Use(missing); err == nil || err.Error() !=
-		"authorizers[1]: /nowhere: stat /nowhere: no such file or directory" {
+		"authorizers[1]: stat /nowhere: no such file or directory" {
 		t.Errorf("without a kubeconfig: %v", err)
 	}
 	if err := a.Use(configured("ABAC")); err == nil {

@@ -13,15 +13,16 @@ import (
 
 	"go.uber.org/zap"
 	"k8s.io/apiserver/pkg/util/filesystem"
+	"sigs.k8s.io/yaml"
 )
 
-// interval is how often a file is looked at where nothing tells that it has changed.
-const interval = time.Minute
+// Interval is how often a file is looked at where nothing tells that it has changed. Only tests change it.
+var Interval = time.Minute
 
 // File is a file that is followed.
 type File struct {
-	// Flag is what names the file, Path where it is.
-	Flag, Path string
+	// Flag is what names the file, Path where it is, Kind what it holds.
+	Flag, Path, Kind string
 	// Apply puts content in force, or says why it is not.
 	Apply func(ctx context.Context, content []byte) error
 	// Succeeded and Failed count.
@@ -30,14 +31,25 @@ type File struct {
 	Log       *zap.Logger
 }
 
-// Read returns what the file holds at the start, or one sentence about why it cannot be used.
-func Read(path string) ([]byte, error) {
+// Read returns what the file holds, which is of the kind, or why it cannot be used.
+func Read(path, kind string) ([]byte, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	if len(bytes.TrimSpace(content)) == 0 {
 		return nil, errors.New("the file is empty")
+	}
+	var object any
+	if err := yaml.Unmarshal(content, &object); err != nil {
+		return nil, err
+	}
+	fields, ok := object.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("it is no YAML object of the kind %s", kind)
+	}
+	if is, _ := fields["kind"].(string); is != kind {
+		return nil, fmt.Errorf("kind: must be %s, not %q", kind, is)
 	}
 	return content, nil
 }
@@ -55,14 +67,14 @@ func Wrong(path string, err error) error {
 // file is looked at: it may be somebody else who was away.
 func (f File) Follow(ctx context.Context, inForce []byte) {
 	log := f.Log.With(zap.String("flag", "--"+f.Flag), zap.String("path", f.Path))
-	filesystem.WatchUntil(ctx, interval, f.Path,
+	filesystem.WatchUntil(ctx, Interval, f.Path,
 		func() { inForce = f.look(ctx, log, inForce) },
 		func(err error) { log.Warn("watching the file; it is looked at once a minute", zap.Error(err)) })
 }
 
 // look puts in force what the file has, and returns what is in force.
 func (f File) look(ctx context.Context, log *zap.Logger, inForce []byte) []byte {
-	content, err := Read(f.Path)
+	content, err := Read(f.Path, f.Kind)
 	if err == nil && bytes.Equal(content, inForce) {
 		return inForce
 	}

@@ -43,16 +43,34 @@ func NewAuthority(t testing.TB) *Authority {
 // Raw is its certificate in DER.
 func (a *Authority) Raw() []byte { return a.certificate.Raw }
 
+// PEM is its certificate.
+func (a *Authority) PEM() []byte { return encoded("CERTIFICATE", a.certificate.Raw) }
+
+// File writes its certificate to a file.
+func (a *Authority) File(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "authority.crt")
+	writeFile(t, path, string(a.PEM()))
+	return path
+}
+
 // Trusted makes the server believe the authority's certificates.
 func (a *Authority) Trusted(t testing.TB) func(*inproc.Config) {
-	return func(config *inproc.Config) {
-		config.ClientCAFile = filepath.Join(t.TempDir(), "clients.crt")
-		writeFile(t, config.ClientCAFile, string(encoded("CERTIFICATE", a.certificate.Raw)))
-	}
+	return func(config *inproc.Config) { config.ClientCAFile = a.File(t) }
 }
 
 // Client is a client of the server with a certificate in the name and the groups.
 func (a *Authority) Client(t testing.TB, s *Server, name string, groups ...string) kubernetes.Interface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(a.Config(t, s, name, groups...))
+	if err != nil {
+		t.Fatalf("making the client of %s: %v", name, err)
+	}
+	return client
+}
+
+// Config is a connection to the server with a certificate in the name and the groups.
+func (a *Authority) Config(t testing.TB, s *Server, name string, groups ...string) *restclient.Config {
 	t.Helper()
 	key := newSigner(t)
 	subject := pkix.Name{CommonName: name, Organization: groups}
@@ -60,15 +78,11 @@ func (a *Authority) Client(t testing.TB, s *Server, name string, groups ...strin
 	if err != nil {
 		t.Fatalf("signing the certificate of %s: %v", name, err)
 	}
-	client, err := kubernetes.NewForConfig(&restclient.Config{Host: "https://" + s.Address(), QPS: -1,
+	return &restclient.Config{Host: "https://" + s.Address(), QPS: -1,
 		TLSClientConfig: restclient.TLSClientConfig{
 			Insecure: true, CertData: encoded("CERTIFICATE", der), KeyData: encoded("EC PRIVATE KEY",
 				marshalled(t, key)),
-		}})
-	if err != nil {
-		t.Fatalf("making the client of %s: %v", name, err)
-	}
-	return client
+		}}
 }
 
 func newTemplate(subject pkix.Name) *x509.Certificate {

@@ -56,6 +56,31 @@ func TestRefusedStarts(t *testing.T) {
 			"--service-account-signing-key-file: "},
 		{"not a range", func(_ *testing.T, c *inproc.Config) { c.ServiceClusterIPRange = "10.96.0.1" },
 			"--service-cluster-ip-range: "},
+		{"no file of authentication", func(_ *testing.T, c *inproc.Config) {
+			c.Authentication.ConfigFile = "/nowhere/a.yaml"
+		}, "--authentication-config: stat /nowhere/a.yaml: no such file or directory"},
+		{"another file of authentication", func(_ *testing.T, c *inproc.Config) {
+			c.Authentication.ConfigFile = c.TokenAuthFile
+		}, "tokens.csv: it is no YAML object of the kind AuthenticationConfiguration"},
+		{"another file of authorization", func(_ *testing.T, c *inproc.Config) {
+			c.Authorization.ConfigFile = c.TokenAuthFile
+		}, "tokens.csv: it is no YAML object of the kind AuthorizationConfiguration"},
+		{"no kubeconfig of a token webhook", func(_ *testing.T, c *inproc.Config) {
+			c.TokenWebhook.ConfigFile = c.TokenAuthFile
+		}, "--authentication-token-webhook-config-file: "},
+		{"no kubeconfig of an authorization webhook", func(_ *testing.T, c *inproc.Config) {
+			c.Authorization.Modes = append(c.Authorization.Modes, "Webhook")
+			c.Authorization.Webhook.ConfigFile = c.TokenAuthFile
+		}, "--authorization-webhook-config-file: authorizers[2]: "},
+		{"proxies without headers", func(_ *testing.T, c *inproc.Config) {
+			c.Proxies.ClientCAFile = c.TokenAuthFile
+		}, "--requestheader-client-ca-file: needs --requestheader-username-headers, and the reverse"},
+		{"headers without proxies", func(_ *testing.T, c *inproc.Config) {
+			c.Proxies.UsernameHeaders = []string{"X-Remote-User"}
+		}, "--requestheader-client-ca-file: needs --requestheader-username-headers, and the reverse"},
+		{"proxies of no authority", func(_ *testing.T, c *inproc.Config) {
+			c.Proxies.ClientCAFile, c.Proxies.UsernameHeaders = c.TokenAuthFile, []string{"X-Remote-User"}
+		}, "--requestheader-client-ca-file: "},
 		{"not an address", func(_ *testing.T, c *inproc.Config) { c.BindAddress = "localhost" }, "--bind-address: "},
 	}
 	for _, row := range rows {

@@ -69,7 +69,7 @@ func (a *Authenticators) open() error {
 	if a.options.ConfigFile == "" {
 		return a.openFlags()
 	}
-	content, err := configfile.Read(a.options.ConfigFile)
+	content, err := configfile.Read(a.options.ConfigFile, kind)
 	if err == nil {
 		err = a.openFile(content)
 	}
@@ -183,7 +183,7 @@ func (a *Authenticators) Follow() {
 		return
 	}
 	file := configfile.File{
-		Flag: fileFlag, Path: a.options.ConfigFile, Apply: a.apply,
+		Flag: fileFlag, Path: a.options.ConfigFile, Kind: kind, Apply: a.apply,
 		Succeeded: func(content []byte) {
 			metrics.RecordAuthenticationConfigAutomaticReloadSuccess(a.config.ServerID, string(content))
 		},

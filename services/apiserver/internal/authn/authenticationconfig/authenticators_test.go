@@ -16,7 +16,11 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"keelson.dev/services/apiserver/internal/authn/issuertest"
+	"keelson.dev/services/apiserver/internal/configfile"
 )
+
+// Files are looked at every moment, not once a minute.
+func init() { configfile.Interval = 50 * time.Millisecond }
 
 // limit is how long a test waits for what must come.
 const limit = 90 * time.Second

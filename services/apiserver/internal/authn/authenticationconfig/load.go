@@ -3,7 +3,6 @@ package authenticationconfig
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,6 +21,9 @@ var decoder = sync.OnceValue(func() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder()
 })
 
+// kind is what a file holds.
+const kind = "AuthenticationConfiguration"
+
 // compiler compiles the expressions. It is large.
 var compiler = sync.OnceValue(authenticationcel.NewDefaultCompiler)
 
@@ -33,8 +35,7 @@ func load(content []byte, own []string) (*apiserver.AuthenticationConfiguration,
 	}
 	c, ok := decoded.(*apiserver.AuthenticationConfiguration)
 	if !ok {
-		return nil, fmt.Errorf("kind: %s is not AuthenticationConfiguration",
-			strings.TrimPrefix(fmt.Sprintf("%T", decoded), "*apiserver."))
+		return nil, fmt.Errorf("kind: must be %s", kind)
 	}
 	return c, check(c, own)
 }

@@ -57,7 +57,7 @@ func (c *Configuration) open() error {
 		}
 		return nil
 	}
-	content, err := configfile.Read(c.options.ConfigFile)
+	content, err := configfile.Read(c.options.ConfigFile, kind)
 	if err == nil {
 		err = c.apply(c.ctx, content)
 	}
@@ -91,7 +91,7 @@ func (c *Configuration) Follow() {
 		return
 	}
 	file := configfile.File{
-		Flag: fileFlag, Path: c.options.ConfigFile, Apply: c.apply,
+		Flag: fileFlag, Path: c.options.ConfigFile, Kind: kind, Apply: c.apply,
 		Succeeded: func(content []byte) {
 			metrics.RecordAuthorizationConfigAutomaticReloadSuccess(c.config.ServerID, string(content))
 		},

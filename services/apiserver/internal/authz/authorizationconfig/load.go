@@ -15,6 +15,9 @@ import (
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
 )
 
+// kind is what a file holds.
+const kind = "AuthorizationConfiguration"
+
 // compiler compiles match conditions. It is large.
 var compiler = sync.OnceValue(authorizationcel.NewDefaultCompiler)
 

@@ -15,7 +15,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/server/options/authorizationconfig/metrics"
+
+	"keelson.dev/services/apiserver/internal/configfile"
 )
+
+// Files are looked at every moment, not once a minute.
+func init() { configfile.Interval = 50 * time.Millisecond }
 
 // limit is how long a test waits for what must come.
 const limit = 90 * time.Second
@@ -212,7 +217,7 @@ func TestChangesOfTheFile(t *testing.T) {
 	for _, row := range []struct{ text, want string }{
 		{head + node, "authorizers: Required value: the type RBAC, with which the apiserver has started, stays while it runs"},
 		{head + rbac + deny, "authorizers: Required value: the type Node, with which the apiserver has started, stays while it runs"},
-		{"x", "couldn't get version/kind"},
+		{"x", "it is no YAML object of the kind AuthorizationConfiguration"},
 		{head + deny + node + rbac + allow, "away"},
 	} {
 		replaceFile(t, path, row.text)

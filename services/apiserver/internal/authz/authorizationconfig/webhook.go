@@ -1,8 +1,6 @@
 package authorizationconfig
 
 import (
-	"fmt"
-
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
@@ -11,6 +9,7 @@ import (
 	authorizerwebhook "k8s.io/apiserver/plugin/pkg/authorizer/webhook"
 	"k8s.io/apiserver/plugin/pkg/authorizer/webhook/metrics"
 
+	"keelson.dev/services/apiserver/internal/configfile"
 	"keelson.dev/services/apiserver/internal/webhookcall"
 )
 
@@ -28,7 +27,7 @@ func NewWebhook(c apiserver.AuthorizerConfiguration) (Authorizer, error) {
 	path := *c.Webhook.ConnectionInfo.KubeConfigFile
 	config, err := webhookconnection.LoadKubeconfig(path, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, configfile.Wrong(path, err)
 	}
 	config.Timeout = c.Webhook.Timeout.Duration
 	allowed, refused := c.Webhook.AuthorizedTTL.Duration, c.Webhook.UnauthorizedTTL.Duration
@@ -47,7 +46,7 @@ func NewWebhook(c apiserver.AuthorizerConfiguration) (Authorizer, error) {
 		counted{WebhookMetrics: metrics.NewWebhookMetrics(), MatcherMetrics: authorizationcel.NewMatcherMetrics()},
 		compiler())
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, configfile.Wrong(path, err)
 	}
 	return asks, nil
 }
