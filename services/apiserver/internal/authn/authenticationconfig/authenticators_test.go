@@ -173,7 +173,8 @@ func TestGroupsOfTheSystem(t *testing.T) {
 	}
 }
 
-// TestKeysChange: a new key of an issuer is known when its first token comes, and one that is gone is not believed.
+// TestKeysChange: a new key of an issuer is known when its first token comes; one that is gone is not believed from then
+// on.
 func TestKeysChange(t *testing.T) {
 	i := issuertest.Start(t)
 	a, _ := openFile(t, head+"jwt:\n"+entry(i, bySub))
