@@ -22,15 +22,16 @@ func from(address, token string) *http.Request {
 	return r
 }
 
-// TestFloodOfUnknownTokens: one address has so many requests wait for others at most, and keeps nobody out: neither from
-// elsewhere, nor who has a token that the server knows.
+// TestFloodOfUnknownTokens: one address has so many requests wait for others at most, and keeps nobody out: neither
+// from elsewhere, nor who has a token that the server knows.
 func TestFloodOfUnknownTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		own := authenticator.TokenFunc(func(_ context.Context, token string) (*authenticator.Response, bool, error) {
+		type answer = *authenticator.Response
+		own := authenticator.TokenFunc(func(_ context.Context, token string) (answer, bool, error) {
 			return &authenticator.Response{User: &user.DefaultInfo{Name: "own"}}, token == "own", nil
 		})
 		release := make(chan struct{})
-		silent := authenticator.TokenFunc(func(ctx context.Context, token string) (*authenticator.Response, bool, error) {
+		silent := authenticator.TokenFunc(func(ctx context.Context, token string) (answer, bool, error) {
 			if token != "good" {
 				select {
 				case <-release:

@@ -40,7 +40,8 @@ func NewAuthorizer(policy *rbac.Policy, objects node.Objects) (*Authorizer, erro
 		nodes: node.New(objects)}
 	byDefault, err := newChain(
 		link{name: authorizationconfig.Node, asks: a.nodes, rules: nodeRules},
-		link{name: authorizationconfig.RBAC, asks: authorizer.AuthorizerFunc(a.roles.authorize), rules: a.roles.rulesFor})
+		link{name: authorizationconfig.RBAC, asks: authorizer.AuthorizerFunc(a.roles.authorize),
+			rules: a.roles.rulesFor})
 	if err != nil {
 		return nil, err
 	}

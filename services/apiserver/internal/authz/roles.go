@@ -81,7 +81,8 @@ func (s *roles) rulesFor(_ context.Context, who user.Info, namespace string) ([]
 }
 
 // infos are rules as a review lists them.
-func infos(rules []rbacv1.PolicyRule) (resources []authorizer.ResourceRuleInfo, paths []authorizer.NonResourceRuleInfo) {
+func infos(rules []rbacv1.PolicyRule) (resources []authorizer.ResourceRuleInfo,
+	paths []authorizer.NonResourceRuleInfo) {
 	for _, rule := range rules {
 		if len(rule.Resources) > 0 {
 			resources = append(resources, &authorizer.DefaultResourceRuleInfo{

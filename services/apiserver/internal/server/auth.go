@@ -35,8 +35,8 @@ func (o *Options) addAuthFlags(fs *pflag.FlagSet) {
 	o.Authorization.AddFlags(fs)
 	o.Proxies.AddFlags(fs)
 	for name, usage := range map[string]string{
-		proxyCAFlag: "PEM bundle; who shows a client certificate of it names users in headers, and is believed. It must " +
-			"not be a CA that anybody else gets certificates of",
+		proxyCAFlag: "PEM bundle; who shows a client certificate of it names users in headers, and is believed. It " +
+			"must not be a CA that anybody else gets certificates of",
 		"requestheader-allowed-names": "common names of certificates of --" + proxyCAFlag + " that are believed; " +
 			"default: all",
 		proxyUsernameFlag:                    "headers that name the user, as X-Remote-User",
@@ -171,6 +171,7 @@ func askFor(config *genericapiserver.Config, clients *dynamiccertificates.Dynami
 	}
 	config.SecureServing.ClientCA = proxies.CAContentProvider
 	if clients != nil {
-		config.SecureServing.ClientCA = dynamiccertificates.NewUnionCAContentProvider(clients, proxies.CAContentProvider)
+		config.SecureServing.ClientCA = dynamiccertificates.NewUnionCAContentProvider(clients,
+			proxies.CAContentProvider)
 	}
 }

@@ -55,8 +55,8 @@ type Options struct {
 	ClientCAFile                   string
 	TokenAuthFile                  string
 	EnableBootstrapTokenAuth       bool
-	// Authentication says whose tokens from elsewhere are believed, TokenWebhook who else is asked about tokens, Proxies
-	// which proxies name users in headers, Authorization who is asked what users may.
+	// Authentication says whose tokens from elsewhere are believed, TokenWebhook who else is asked about tokens,
+	// Proxies which proxies name users in headers, Authorization who is asked what users may.
 	Authentication authenticationconfig.Options
 	TokenWebhook   tokenwebhook.Options
 	Proxies        genericoptions.RequestHeaderAuthenticationOptions

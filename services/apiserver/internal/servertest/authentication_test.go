@@ -232,8 +232,8 @@ func testExtensionAuthorities(t *testing.T, s *servertest.Server, people *server
 	}
 }
 
-// A webhook that does not answer as one should costs whoever has a token that only it may know a refusal, and nobody else
-// anything.
+// A webhook that does not answer as one should costs whoever has a token that only it may know a refusal, and nobody
+// else anything.
 func TestHostileTokenWebhooks(t *testing.T) {
 	webhook := startReviewer(t, nil)
 	s := servertest.Start(t, webhook.asked(t), func(c *inproc.Config) { c.TokenWebhook.CacheTTL = 0 })

@@ -139,7 +139,8 @@ func TestAuthorizers(t *testing.T) {
 	rules, err := ann.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(),
 		&authorizationv1.SelfSubjectRulesReview{
 			Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: guarded}}, metav1.CreateOptions{})
-	if err != nil || !rules.Status.Incomplete || !strings.Contains(fmt.Sprint(rules.Status.ResourceRules), "pods/log") ||
+	if err != nil || !rules.Status.Incomplete ||
+		!strings.Contains(fmt.Sprint(rules.Status.ResourceRules), "pods/log") ||
 		!strings.Contains(rules.Status.EvaluationError, "webhook authorizer does not support user rule resolution") {
 		t.Errorf("my rules: %+v, %v", rules, err)
 	}
@@ -160,13 +161,14 @@ func TestAuthorizationByFlags(t *testing.T) {
 	}
 }
 
-// A webhook that does not answer as one should gives one clear error to whom nobody else allows what he asks, or refuses
-// him where its policy is Deny. Who has a right by a role has it.
+// A webhook that does not answer as one should gives one clear error to whom nobody else allows what he asks, or
+// refuses him where its policy is Deny. Who has a right by a role has it.
 func TestHostileAuthorizers(t *testing.T) {
-	open, closed := startReviewer(t, nil), startReviewer(t, nil)
+	silent := status("authorization.k8s.io/v1", "SubjectAccessReview", `{"allowed":false}`)
+	open, closed := startReviewer(t, silent), startReviewer(t, silent)
 	s := servertest.Start(t, func(c *inproc.Config) {
-		c.Authorization.ConfigFile = configuration(t, authorizersHead+closed.asAuthorizer(t, "closed", "Deny", "closed")+
-			ownAuthorizers+open.asAuthorizer(t, "open", "NoOpinion", "open"))
+		c.Authorization.ConfigFile = configuration(t, authorizersHead+
+			closed.asAuthorizer(t, "closed", "Deny", "closed")+ownAuthorizers+open.asAuthorizer(t, "open", "NoOpinion", "open"))
 	})
 	for _, ns := range []string{"open", "closed"} {
 		s.Namespace(t, ns)
@@ -225,8 +227,10 @@ func TestHostileAuthorizers(t *testing.T) {
 			}
 		})
 	}
+	open.says(text("\x00\x01garbage"))
 	_, err := bob.CoreV1().Pods("open").List(t.Context(), metav1.ListOptions{})
-	if !apierrors.IsForbidden(err) && !apierrors.IsInternalError(err) {
+	if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "control characters are not allowed") ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("a request: %v", err)
 	}
 }

@@ -19,7 +19,8 @@ func (o OIDC) issuer(authority string) apiserver.JWTAuthenticator {
 		},
 	}
 	if o.GroupsClaim != "" {
-		out.ClaimMappings.Groups = apiserver.PrefixedClaimOrExpression{Claim: o.GroupsClaim, Prefix: new(o.GroupsPrefix)}
+		out.ClaimMappings.Groups = apiserver.PrefixedClaimOrExpression{Claim: o.GroupsClaim,
+			Prefix: new(o.GroupsPrefix)}
 	}
 	for _, claim := range slices.Sorted(maps.Keys(o.RequiredClaims)) {
 		out.ClaimValidationRules = append(out.ClaimValidationRules,

@@ -31,7 +31,8 @@ func TestFlagsAsAFile(t *testing.T) {
 		want apiserver.JWTAuthenticator
 	}{
 		{"as little as possible", basic(func(*OIDC) {}), want("sub", "https://i#", nothing)},
-		{"addresses of e-mail are names", basic(func(o *OIDC) { o.UsernameClaim = "email" }), want("email", "", nothing)},
+		{"addresses of e-mail are names", basic(func(o *OIDC) { o.UsernameClaim = "email" }),
+			want("email", "", nothing)},
 		{"with a prefix if asked for", basic(func(o *OIDC) { o.UsernameClaim, o.UsernamePrefix = "email", "p:" }),
 			want("email", "p:", nothing)},
 		{"a prefix", basic(func(o *OIDC) { o.UsernamePrefix = "p:" }), want("sub", "p:", nothing)},

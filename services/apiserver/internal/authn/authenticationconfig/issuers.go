@@ -3,7 +3,6 @@ package authenticationconfig
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -73,8 +72,6 @@ func newClient(authority string) (*http.Client, error) {
 			return nil, fmt.Errorf("issuer.certificateAuthority: %w", err)
 		}
 		config.RootCAs = roots
-	} else if _, err := x509.SystemCertPool(); err != nil {
-		return nil, fmt.Errorf("reading the machine's roots: %w", err)
 	}
 	transport := utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: config})
 	return &http.Client{Transport: webhookcall.Ending(transport, maxDocument), Timeout: issuerTimeout}, nil

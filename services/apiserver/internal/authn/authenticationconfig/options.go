@@ -52,8 +52,8 @@ func NewOptions() Options {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.given = fs.Changed
 	fs.StringVar(&o.ConfigFile, fileFlag, o.ConfigFile,
-		"file with an apiserver.config.k8s.io AuthenticationConfiguration: the issuers of tokens that are believed, and "+
-			"which requests may be anonymous; changes of it are followed. It takes the place of all --oidc-* flags")
+		"file with an apiserver.config.k8s.io AuthenticationConfiguration: the issuers of tokens that are believed, "+
+			"and which requests may be anonymous; changes of it are followed. It takes the place of all --oidc-* flags")
 	fs.BoolVar(&o.Anonymous, anonymousFlag, o.Anonymous,
 		"let requests without credentials in as system:anonymous; not with a file that says so itself")
 	fs.StringVar(&o.OIDC.IssuerURL, "oidc-issuer-url", o.OIDC.IssuerURL,
@@ -63,7 +63,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"PEM bundle that verifies the issuer; default: the machine's roots")
 	fs.StringVar(&o.OIDC.UsernameClaim, "oidc-username-claim", o.OIDC.UsernameClaim, "claim that is the user's name")
 	fs.StringVar(&o.OIDC.UsernamePrefix, "oidc-username-prefix", o.OIDC.UsernamePrefix,
-		"what stands before the user's name; - is nothing; default: the issuer's URL and #, nothing for the claim email")
+		"what stands before the user's name; - is nothing; default: the issuer's URL and #, and nothing for the claim "+
+			"email")
 	fs.StringVar(&o.OIDC.GroupsClaim, "oidc-groups-claim", o.OIDC.GroupsClaim,
 		"claim that has the user's groups, one or a list; default: none")
 	fs.StringVar(&o.OIDC.GroupsPrefix, "oidc-groups-prefix", o.OIDC.GroupsPrefix,

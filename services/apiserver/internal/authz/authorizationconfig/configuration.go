@@ -49,7 +49,7 @@ func Open(options Options, config Config) (*Configuration, error) {
 
 func (c *Configuration) open() error {
 	if c.options.ConfigFile == "" {
-		if c.options.IsDefault() {
+		if c.options.isDefault() {
 			return nil
 		}
 		if err := c.config.Use(c.options.configuration()); err != nil {

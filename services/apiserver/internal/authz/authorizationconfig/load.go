@@ -46,7 +46,8 @@ func load(content []byte, stays []apiserver.AuthorizerType) (*apiserver.Authoriz
 		}
 	}
 	for _, kept := range stays {
-		if !slices.ContainsFunc(c.Authorizers, func(a apiserver.AuthorizerConfiguration) bool { return a.Type == kept }) {
+		is := func(a apiserver.AuthorizerConfiguration) bool { return a.Type == kept }
+		if !slices.ContainsFunc(c.Authorizers, is) {
 			errs = append(errs, field.Required(root,
 				fmt.Sprintf("the type %s, with which the apiserver has started, stays while it runs", kept)))
 		}

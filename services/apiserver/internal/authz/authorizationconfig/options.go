@@ -53,8 +53,8 @@ func NewOptions() Options {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.given = fs.Changed
 	fs.StringVar(&o.ConfigFile, fileFlag, o.ConfigFile,
-		"file with an apiserver.config.k8s.io AuthorizationConfiguration: who is asked, in which order, what a user may; "+
-			"changes of it are followed. It takes the place of --authorization-mode and --authorization-webhook-*")
+		"file with an apiserver.config.k8s.io AuthorizationConfiguration: who is asked, in which order, what a user "+
+			"may; changes of it are followed. It takes the place of --authorization-mode and --authorization-webhook-*")
 	fs.StringSliceVar(&o.Modes, modeFlag, o.Modes,
 		"who is asked, in this order, what a user may: "+strings.Join(types, ", "))
 	fs.StringVar(&o.Webhook.ConfigFile, webhookFileFlag, o.Webhook.ConfigFile,
@@ -88,7 +88,8 @@ func (o *Options) Validate() []error {
 		seen[mode] = true
 	}
 	if seen[webhook] != (o.Webhook.ConfigFile != "") {
-		errs = append(errs, errors.New("--"+webhookFileFlag+": needs "+webhook+" among --"+modeFlag+", and the reverse"))
+		errs = append(errs, errors.New("--"+webhookFileFlag+": needs "+webhook+" among --"+modeFlag+
+			", and the reverse"))
 	}
 	add(o.Webhook.Version != "v1" && o.Webhook.Version != "v1beta1", "--%s: %q is neither v1 nor v1beta1", versionFlag,
 		o.Webhook.Version)
@@ -106,5 +107,5 @@ func (o *Options) othersGiven() bool {
 		unauthorizedTTLFlag}, o.given)
 }
 
-// IsDefault is whether nothing is said about who is asked.
-func (o *Options) IsDefault() bool { return o.ConfigFile == "" && slices.Equal(o.Modes, defaultModes) }
+// isDefault is whether nothing is said about who is asked.
+func (o *Options) isDefault() bool { return o.ConfigFile == "" && slices.Equal(o.Modes, defaultModes) }
