@@ -17,12 +17,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"keelson.dev/services/apiserver/inproc"
-	"keelson.dev/services/apiserver/internal/configfile"
+	"keelson.dev/services/apiserver/internal/followedfile"
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
 // Files are looked at every moment, not once a minute.
-func init() { configfile.Interval = 50 * time.Millisecond }
+func init() { followedfile.Interval = 50 * time.Millisecond }
 
 const authorizersHead = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n"
 

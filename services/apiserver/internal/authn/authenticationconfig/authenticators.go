@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,7 +18,8 @@ import (
 	"k8s.io/apiserver/pkg/server/options/authenticationconfig/metrics"
 	"k8s.io/apiserver/plugin/pkg/authenticator/token/oidc"
 
-	"keelson.dev/services/apiserver/internal/configfile"
+	"keelson.dev/kit/contained"
+	"keelson.dev/services/apiserver/internal/followedfile"
 )
 
 const (
@@ -51,7 +51,7 @@ type Authenticators struct {
 
 	ctx     context.Context //nolint:containedctx // That of what runs until Close.
 	close   context.CancelFunc
-	running sync.WaitGroup
+	running contained.Group
 }
 
 // Open reads the file and begins to ask the issuers. The caller must Close what it gets.
@@ -69,12 +69,12 @@ func (a *Authenticators) open() error {
 	if a.options.ConfigFile == "" {
 		return a.openFlags()
 	}
-	content, err := configfile.Read(a.options.ConfigFile, kind)
+	content, err := followedfile.Read(a.options.ConfigFile, kind)
 	if err == nil {
 		err = a.openFile(content)
 	}
 	if err != nil {
-		return fmt.Errorf("--%s: %w", fileFlag, configfile.Wrong(a.options.ConfigFile, err))
+		return fmt.Errorf("--%s: %w", fileFlag, followedfile.Wrong(a.options.ConfigFile, err))
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (a *Authenticators) Follow() {
 	if a.options.ConfigFile == "" {
 		return
 	}
-	file := configfile.File{
+	file := followedfile.File{
 		Flag: fileFlag, Path: a.options.ConfigFile, Kind: kind, Apply: a.apply,
 		Succeeded: func(content []byte) {
 			metrics.RecordAuthenticationConfigAutomaticReloadSuccess(a.config.ServerID, string(content))
@@ -190,7 +190,7 @@ func (a *Authenticators) Follow() {
 		Failed: func() { metrics.RecordAuthenticationConfigAutomaticReloadFailure(a.config.ServerID) },
 		Log:    a.config.Log,
 	}
-	a.running.Go(func() { file.Follow(a.ctx, a.read) })
+	a.running.Go("following "+fileFlag, func() { file.Follow(a.ctx, a.read) }, nil)
 }
 
 // apply takes a file that has changed once all its issuers have answered.
@@ -207,7 +207,7 @@ func (a *Authenticators) apply(ctx context.Context, content []byte) error {
 	}
 	before := a.issuers.Swap(all)
 	a.allow(c.Anonymous)
-	time.AfterFunc(lastRequests, before.close)
+	contained.After(lastRequests, "leaving issuers", before.close, nil)
 	return nil
 }
 

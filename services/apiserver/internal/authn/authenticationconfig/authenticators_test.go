@@ -12,15 +12,16 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/options/authenticationconfig/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"keelson.dev/services/apiserver/internal/authn/issuertest"
-	"keelson.dev/services/apiserver/internal/configfile"
+	"keelson.dev/services/apiserver/internal/followedfile"
 )
 
 // Files are looked at every moment, not once a minute.
-func init() { configfile.Interval = 50 * time.Millisecond }
+func init() { followedfile.Interval = 50 * time.Millisecond }
 
 // limit is how long a test waits for what must come.
 const limit = 90 * time.Second
@@ -64,6 +65,16 @@ func known(t *testing.T, a *Authenticators) *Authenticators {
 		t.Fatal(err)
 	}
 	return a
+}
+
+// await waits for what must come; what says that it has not.
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, limit, true,
+		func(context.Context) (bool, error) { return is(), nil })
+	if err != nil {
+		t.Fatal(what)
+	}
 }
 
 // whose is the user of a token, "nobody", or why it is refused.
@@ -227,17 +238,10 @@ func TestIssuersThatAreOfNoUse(t *testing.T) {
 			if got := whose(t, a, i.Token(t, nil)); got != "refused: oidc: authenticator not initialized" {
 				t.Errorf("its token: %s", got)
 			}
-			deadline := time.Now().Add(limit)
-			for {
+			await(t, "it is not told: "+row.want, func() bool {
 				err := a.issuers.Load().unknown()
-				if err != nil && strings.Contains(err.Error(), row.want) {
-					break
-				}
-				if time.Now().After(deadline) {
-					t.Fatalf("%v, want %s", err, row.want)
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
+				return err != nil && strings.Contains(err.Error(), row.want)
+			})
 		})
 	}
 }
@@ -349,19 +353,11 @@ func TestChangesOfTheFile(t *testing.T) {
 	})
 	known(t, a)
 	a.Follow()
-	await := func(what string, is func() bool) {
-		t.Helper()
-		for deadline := time.Now().Add(limit); !is(); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal(what)
-			}
-		}
-	}
 	unchanged := func(what, told string) {
 		t.Helper()
 		failures := reloads(t, "failure")
-		await(what+": no failure is counted", func() bool { return reloads(t, "failure") > failures })
-		await(what+" is not told: "+told, func() bool {
+		await(t, what+": no failure is counted", func() bool { return reloads(t, "failure") > failures })
+		await(t, what+" is not told: "+told, func() bool {
 			for _, line := range lines.All() {
 				if strings.Contains(fmt.Sprint(line.ContextMap()["error"]), told) {
 					return true
@@ -389,10 +385,10 @@ func TestChangesOfTheFile(t *testing.T) {
 
 	second.Answer(issuertest.Description, nil)
 	replaceFile(t, path, head+nobody+"jwt:\n"+entry(second, bySub)+"\n")
-	await("the new issuer is not in force", func() bool { return whose(t, a, second.Token(t, nil)) == "example:ann" })
+	await(t, "the new issuer is not in force", func() bool { return whose(t, a, second.Token(t, nil)) == "example:ann" })
 	if got := whose(t, a, first.Token(t, nil)); got != "nobody" {
 		t.Errorf("the issuer that is gone from the file: %s", got)
 	}
-	await("anonymous requests are still let in", func() bool { return !anonymousAt(t, a, "/livez") })
-	await("no success is counted", func() bool { return reloads(t, "success") == 1 })
+	await(t, "anonymous requests are still let in", func() bool { return !anonymousAt(t, a, "/livez") })
+	await(t, "no success is counted", func() bool { return reloads(t, "success") == 1 })
 }

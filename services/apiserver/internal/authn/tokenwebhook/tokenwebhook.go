@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 	tokenwebhook "k8s.io/apiserver/plugin/pkg/authenticator/token/webhook"
 
-	"keelson.dev/services/apiserver/internal/configfile"
+	"keelson.dev/services/apiserver/internal/followedfile"
 	"keelson.dev/services/apiserver/internal/webhookcall"
 )
 
@@ -67,12 +67,12 @@ func New(o Options, audiences authenticator.Audiences) (authenticator.Token, err
 	}
 	config, err := webhook.LoadKubeconfig(o.ConfigFile, nil)
 	if err != nil {
-		return nil, fmt.Errorf("--%s: %w", fileFlag, configfile.Wrong(o.ConfigFile, err))
+		return nil, fmt.Errorf("--%s: %w", fileFlag, followedfile.Wrong(o.ConfigFile, err))
 	}
 	asks, err := tokenwebhook.New(webhookcall.Limited(config, maxAnswer), o.Version, audiences,
 		*genericoptions.DefaultAuthWebhookRetryBackoff())
 	if err != nil {
-		return nil, fmt.Errorf("--%s: %w", fileFlag, configfile.Wrong(o.ConfigFile, err))
+		return nil, fmt.Errorf("--%s: %w", fileFlag, followedfile.Wrong(o.ConfigFile, err))
 	}
 	return tokencache.New(named{asks}, false, o.CacheTTL, o.CacheTTL), nil
 }

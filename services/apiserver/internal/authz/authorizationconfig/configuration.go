@@ -5,13 +5,13 @@ package authorizationconfig
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"go.uber.org/zap"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/server/options/authorizationconfig/metrics"
 
-	"keelson.dev/services/apiserver/internal/configfile"
+	"keelson.dev/kit/contained"
+	"keelson.dev/services/apiserver/internal/followedfile"
 )
 
 // Config is what the configuration needs beside its options.
@@ -33,7 +33,7 @@ type Configuration struct {
 
 	ctx     context.Context //nolint:containedctx // That of what runs until Close.
 	close   context.CancelFunc
-	running sync.WaitGroup
+	running contained.Group
 }
 
 // Open puts in force what the file or the flags say. The caller must Close what it gets.
@@ -57,12 +57,12 @@ func (c *Configuration) open() error {
 		}
 		return nil
 	}
-	content, err := configfile.Read(c.options.ConfigFile, kind)
+	content, err := followedfile.Read(c.options.ConfigFile, kind)
 	if err == nil {
 		err = c.apply(c.ctx, content)
 	}
 	if err != nil {
-		return fmt.Errorf("--%s: %w", fileFlag, configfile.Wrong(c.options.ConfigFile, err))
+		return fmt.Errorf("--%s: %w", fileFlag, followedfile.Wrong(c.options.ConfigFile, err))
 	}
 	c.read = content
 	metrics.RegisterMetrics()
@@ -90,7 +90,7 @@ func (c *Configuration) Follow() {
 	if c.options.ConfigFile == "" {
 		return
 	}
-	file := configfile.File{
+	file := followedfile.File{
 		Flag: fileFlag, Path: c.options.ConfigFile, Kind: kind, Apply: c.apply,
 		Succeeded: func(content []byte) {
 			metrics.RecordAuthorizationConfigAutomaticReloadSuccess(c.config.ServerID, string(content))
@@ -98,7 +98,7 @@ func (c *Configuration) Follow() {
 		Failed: func() { metrics.RecordAuthorizationConfigAutomaticReloadFailure(c.config.ServerID) },
 		Log:    c.config.Log,
 	}
-	c.running.Go(func() { file.Follow(c.ctx, c.read) })
+	c.running.Go("following "+fileFlag, func() { file.Follow(c.ctx, c.read) }, nil)
 }
 
 // Close ends the following of the file.

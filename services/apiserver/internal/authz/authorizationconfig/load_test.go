@@ -1,9 +1,11 @@
 package authorizationconfig
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,14 +15,15 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/apis/apiserver"
 	"k8s.io/apiserver/pkg/server/options/authorizationconfig/metrics"
 
-	"keelson.dev/services/apiserver/internal/configfile"
+	"keelson.dev/services/apiserver/internal/followedfile"
 )
 
 // Files are looked at every moment, not once a minute.
-func init() { configfile.Interval = 50 * time.Millisecond }
+func init() { followedfile.Interval = 50 * time.Millisecond }
 
 // limit is how long a test waits for what must come.
 const limit = 90 * time.Second
@@ -223,16 +226,15 @@ func TestChangesOfTheFile(t *testing.T) {
 		{head + deny + node + rbac + allow, "away"},
 	} {
 		replaceFile(t, path, row.text)
-		for deadline := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
-			if all := lines.TakeAll(); len(all) > 0 {
-				last := all[len(all)-1].ContextMap()["error"].(string)
-				if strings.HasPrefix(last, path+": "+row.want) {
-					break
-				}
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("not told: %s", row.want)
-			}
+		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, limit, true,
+			func(context.Context) (bool, error) {
+				all := lines.TakeAll()
+				return slices.ContainsFunc(all, func(line observer.LoggedEntry) bool {
+					return strings.HasPrefix(line.ContextMap()["error"].(string), path+": "+row.want)
+				}), nil
+			})
+		if err != nil {
+			t.Fatalf("not told: %s", row.want)
 		}
 		if len(used) > 0 {
 			t.Errorf("%s: put in force", row.text)

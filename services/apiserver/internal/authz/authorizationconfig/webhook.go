@@ -9,7 +9,7 @@ import (
 	authorizerwebhook "k8s.io/apiserver/plugin/pkg/authorizer/webhook"
 	"k8s.io/apiserver/plugin/pkg/authorizer/webhook/metrics"
 
-	"keelson.dev/services/apiserver/internal/configfile"
+	"keelson.dev/services/apiserver/internal/followedfile"
 	"keelson.dev/services/apiserver/internal/webhookcall"
 )
 
@@ -27,7 +27,7 @@ func NewWebhook(c apiserver.AuthorizerConfiguration) (Authorizer, error) {
 	path := *c.Webhook.ConnectionInfo.KubeConfigFile
 	config, err := webhookconnection.LoadKubeconfig(path, nil)
 	if err != nil {
-		return nil, configfile.Wrong(path, err)
+		return nil, followedfile.Wrong(path, err)
 	}
 	config.Timeout = c.Webhook.Timeout.Duration
 	allowed, refused := c.Webhook.AuthorizedTTL.Duration, c.Webhook.UnauthorizedTTL.Duration
@@ -46,7 +46,7 @@ func NewWebhook(c apiserver.AuthorizerConfiguration) (Authorizer, error) {
 		counted{WebhookMetrics: metrics.NewWebhookMetrics(), MatcherMetrics: authorizationcel.NewMatcherMetrics()},
 		compiler())
 	if err != nil {
-		return nil, configfile.Wrong(path, err)
+		return nil, followedfile.Wrong(path, err)
 	}
 	return asks, nil
 }

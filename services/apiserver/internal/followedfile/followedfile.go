@@ -1,6 +1,6 @@
-// Package configfile follows a file of configuration while the server runs: what is written there is put in force, and
+// Package followedfile follows a file of configuration while the server runs: what is written there is put in force, and
 // where that cannot be, what was in force holds on.
-package configfile
+package followedfile
 
 import (
 	"bytes"
