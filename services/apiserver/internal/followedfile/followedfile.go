@@ -1,5 +1,5 @@
-// Package followedfile follows a file of configuration while the server runs: what is written there is put in force, and
-// where that cannot be, what was in force holds on.
+// Package followedfile follows a file of configuration while the server runs: what is written there is put in force,
+// and where that cannot be, what was in force holds on.
 package followedfile
 
 import (

@@ -168,7 +168,8 @@ func TestHostileAuthorizers(t *testing.T) {
 	open, closed := startReviewer(t, silent), startReviewer(t, silent)
 	s := servertest.Start(t, func(c *inproc.Config) {
 		c.Authorization.ConfigFile = configuration(t, authorizersHead+
-			closed.asAuthorizer(t, "closed", "Deny", "closed")+ownAuthorizers+open.asAuthorizer(t, "open", "NoOpinion", "open"))
+			closed.asAuthorizer(t, "closed", "Deny", "closed")+ownAuthorizers+
+			open.asAuthorizer(t, "open", "NoOpinion", "open"))
 	})
 	for _, ns := range []string{"open", "closed"} {
 		s.Namespace(t, ns)

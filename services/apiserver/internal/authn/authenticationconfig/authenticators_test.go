@@ -385,7 +385,9 @@ func TestChangesOfTheFile(t *testing.T) {
 
 	second.Answer(issuertest.Description, nil)
 	replaceFile(t, path, head+nobody+"jwt:\n"+entry(second, bySub)+"\n")
-	await(t, "the new issuer is not in force", func() bool { return whose(t, a, second.Token(t, nil)) == "example:ann" })
+	await(t, "the new issuer is not in force", func() bool {
+		return whose(t, a, second.Token(t, nil)) == "example:ann"
+	})
 	if got := whose(t, a, first.Token(t, nil)); got != "nobody" {
 		t.Errorf("the issuer that is gone from the file: %s", got)
 	}

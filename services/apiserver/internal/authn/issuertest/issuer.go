@@ -21,9 +21,10 @@ import (
 )
 
 const (
-	// Description and Keys are the paths that an apiserver asks.
+	// Description is the path that an apiserver asks first.
 	Description = "/.well-known/openid-configuration"
-	Keys        = "/keys"
+	// Keys is where the keys are.
+	Keys = "/keys"
 	// Audience is whom tokens are for that are made without one.
 	Audience = "mesh"
 )
