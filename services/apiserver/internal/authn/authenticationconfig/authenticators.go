@@ -143,12 +143,12 @@ func (a *Authenticators) newIssuers(jwt []apiserver.JWTAuthenticator, algorithms
 
 // allow says which requests may be anonymous from now on.
 func (a *Authenticators) allow(c *apiserver.AnonymousAuthConfig) {
-	nobody := authenticator.Request(authenticator.RequestFunc(
-		func(*http.Request) (*authenticator.Response, bool, error) { return nil, false, nil }))
+	var request authenticator.Request = authenticator.RequestFunc(
+		func(*http.Request) (*authenticator.Response, bool, error) { return nil, false, nil })
 	if c.Enabled {
-		nobody = anonymous.NewAuthenticator(c.Conditions)
+		request = anonymous.NewAuthenticator(c.Conditions)
 	}
-	a.anonymous.Store(&nobody)
+	a.anonymous.Store(&request)
 }
 
 // Tokens verifies the tokens of the issuers; nil: none can ever be believed.
