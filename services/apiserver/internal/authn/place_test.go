@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/request/anonymous"
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
@@ -41,7 +42,7 @@ func TestFloodOfUnknownTokens(t *testing.T) {
 			}
 			return &authenticator.Response{User: &user.DefaultInfo{Name: "good"}}, true, nil
 		})
-		all, err := New(Config{ServiceAccounts: own, Webhook: silent})
+		all, err := New(Config{ServiceAccounts: own, Webhook: silent, Anonymous: anonymous.NewAuthenticator(nil)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,8 +68,13 @@ func TestFloodOfUnknownTokens(t *testing.T) {
 			{"a good one from there", "192.0.2.1", "good", ""},
 			{"one that the server knows from there", "192.0.2.1", "own", "own"},
 			{"a good one from elsewhere", "192.0.2.2", "good", "good"},
+			{"none from there", "192.0.2.1", "", user.Anonymous},
 		} {
-			response, ok, err := all.Request.AuthenticateRequest(from(row.address, row.token))
+			request := from(row.address, row.token)
+			if row.token == "" {
+				request.Header.Del("Authorization")
+			}
+			response, ok, err := all.Request.AuthenticateRequest(request)
 			switch {
 			case row.want == "" && (ok || err == nil || !strings.Contains(err.Error(), errPlaceIsFull.Error())):
 				t.Errorf("%s: %v, %v", row.name, response, err)
