@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -71,6 +72,8 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/core/service"
 	"keelson.dev/services/apiserver/internal/registry/core/serviceaccount"
 	"keelson.dev/services/apiserver/internal/registry/discovery/endpointslice"
+	"keelson.dev/services/apiserver/internal/registry/flowcontrol/flowschema"
+	"keelson.dev/services/apiserver/internal/registry/flowcontrol/prioritylevelconfiguration"
 	"keelson.dev/services/apiserver/internal/registry/metrics"
 	"keelson.dev/services/apiserver/internal/registry/networking/ingress"
 	"keelson.dev/services/apiserver/internal/registry/networking/ingressclass"
@@ -179,6 +182,10 @@ func Groups(c Config) []Group {
 		{coordinationv1.GroupName, []rest.Entry{lease.Resource}},
 		{discoveryv1.GroupName, []rest.Entry{endpointslice.Resource}},
 		{eventsv1.GroupName, []rest.Entry{newerEvents}},
+		{flowcontrolv1.GroupName, []rest.Entry{
+			flowschema.Resource,
+			prioritylevelconfiguration.Resource,
+		}},
 		{metricsv1.GroupName, metrics.Entries(c.Objects, c.Nodes)},
 		{networkingv1.GroupName, []rest.Entry{
 			ingress.Resource,

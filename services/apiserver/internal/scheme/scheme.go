@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -76,6 +77,7 @@ var groups = []group{
 		hubs:        map[string]runtime.Object{"Event": &corev1.Event{}, "EventList": &corev1.EventList{}},
 		conversions: addEventConversions,
 	},
+	{versions: []version{{flowcontrolv1.SchemeGroupVersion, flowcontrolv1.AddToScheme}}},
 	{
 		versions: []version{
 			{metricsv1.SchemeGroupVersion, metricsv1.AddToScheme},

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,6 +26,8 @@ type Columns[O Object] struct {
 	cells    func(obj O, now time.Time) []any
 	// Conditions are what kubectl's --watch and wait see of a row; optional.
 	Conditions func(obj O) []metav1.TableRowCondition
+	// Order is that of the rows of a list; nil: as they are listed.
+	Order func(a, b O) int
 }
 
 // NewColumns puts the columns of a table side by side.
@@ -117,7 +120,7 @@ func (t tableConvertor[O]) ConvertToTable(_ context.Context, object, options run
 	}
 	now := time.Now()
 	if !meta.IsListType(object) {
-		if err := t.appendRow(table, object, now); err != nil {
+		if err := t.appendRows(table, now, object); err != nil {
 			return nil, err
 		}
 		if m, err := meta.CommonAccessor(object); err == nil {
@@ -125,10 +128,11 @@ func (t tableConvertor[O]) ConvertToTable(_ context.Context, object, options run
 		}
 		return table, nil
 	}
-	if err := meta.EachListItem(object, func(item runtime.Object) error {
-		return t.appendRow(table, item,
-			now)
-	}); err != nil {
+	items, err := meta.ExtractList(object)
+	if err != nil {
+		return nil, fmt.Errorf("reading the list's items: %w", err)
+	}
+	if err := t.appendRows(table, now, items...); err != nil {
 		return nil, err
 	}
 	list, err := meta.ListAccessor(object)
@@ -141,15 +145,24 @@ func (t tableConvertor[O]) ConvertToTable(_ context.Context, object, options run
 	return table, nil
 }
 
-func (t tableConvertor[O]) appendRow(table *metav1.Table, object runtime.Object, now time.Time) error {
-	obj, ok := object.(O)
-	if !ok {
-		return fmt.Errorf("printing a %T: not of this resource", object)
+func (t tableConvertor[O]) appendRows(table *metav1.Table, now time.Time, objects ...runtime.Object) error {
+	rows := make([]O, 0, len(objects))
+	for _, object := range objects {
+		obj, ok := object.(O)
+		if !ok {
+			return fmt.Errorf("printing a %T: not of this resource", object)
+		}
+		rows = append(rows, obj)
 	}
-	row := metav1.TableRow{Cells: t.columns.cells(obj, now), Object: runtime.RawExtension{Object: object}}
-	if t.columns.Conditions != nil {
-		row.Conditions = t.columns.Conditions(obj)
+	if t.columns.Order != nil {
+		slices.SortStableFunc(rows, t.columns.Order)
 	}
-	table.Rows = append(table.Rows, row)
+	for _, obj := range rows {
+		row := metav1.TableRow{Cells: t.columns.cells(obj, now), Object: runtime.RawExtension{Object: obj}}
+		if t.columns.Conditions != nil {
+			row.Conditions = t.columns.Conditions(obj)
+		}
+		table.Rows = append(table.Rows, row)
+	}
 	return nil
 }

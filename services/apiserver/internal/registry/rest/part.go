@@ -2,6 +2,7 @@ package rest
 
 import (
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -22,6 +23,16 @@ func PartOf[O Object, V any](get func(O) *V) *Part[O] {
 		keep: func(obj, old O) { *get(obj) = *get(old) },
 		// By value: of what can be addressed the comparison notes where it has been, which allocates.
 		same: func(obj, old O) bool { return equality.Semantic.DeepEqual(*get(obj), *get(old)) },
+	}
+}
+
+// KeepMetadata is for kinds whose /status leaves all metadata alone, which get finds in an object: it takes it from old.
+// Which manager wrote what is no part of that.
+func KeepMetadata[O Object](get func(O) *metav1.ObjectMeta) func(obj, old O) {
+	return func(obj, old O) {
+		managers := obj.GetManagedFields()
+		*get(obj) = *get(old)
+		obj.SetManagedFields(managers)
 	}
 }
 
