@@ -1,5 +1,6 @@
 // Package bootstrap makes what a mesh cannot start without: the system
-// namespaces, roles, priority classes, the class of local volumes and the Service of the apiserver itself.
+// namespaces, roles, priority classes, what flow control goes by, the class of local volumes and the Service of the
+// apiserver itself.
 // What is missing is made again, at start and while the apiserver runs.
 package bootstrap
 
@@ -104,6 +105,7 @@ func (b *Bootstrapper) ensure(ctx context.Context) error {
 		b.ensureFrontProxy(ctx),
 		b.ensureTracking(ctx),
 		b.ensurePriorityClasses(ctx),
+		b.ensureFlowControl(ctx),
 		b.ensureStorageClass(ctx),
 		b.ensureServiceCIDR(ctx),
 		b.ensureService(ctx),

@@ -11,6 +11,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	nodev1 "k8s.io/api/node/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -31,7 +32,7 @@ import (
 var ownVersions = []schema.GroupVersion{
 	corev1.SchemeGroupVersion, admissionregistrationv1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion,
 	apiregistrationv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion,
-	discoveryv1.SchemeGroupVersion, networkingv1.SchemeGroupVersion, nodev1.SchemeGroupVersion,
+	discoveryv1.SchemeGroupVersion, flowcontrolv1.SchemeGroupVersion, networkingv1.SchemeGroupVersion, nodev1.SchemeGroupVersion,
 	rbacv1.SchemeGroupVersion, schedulingv1.SchemeGroupVersion, storagev1.SchemeGroupVersion,
 }
 
