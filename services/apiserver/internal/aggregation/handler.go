@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/proxy"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/util/flowcontrol"
 	"k8s.io/client-go/transport"
 	"k8s.io/streaming/pkg/httpstream"
 
@@ -67,6 +68,8 @@ func (a *Aggregator) handOn(w http.ResponseWriter, r *http.Request, e *extension
 			verdict.Message)))
 		return
 	}
+	// A watch of another server begins there: nothing here tells flow control when.
+	flowcontrol.RequestDelegated(r.Context())
 	on := r.Clone(r.Context())
 	on.Host = serverName(e.spec.Service)
 	transport.SetAuthProxyHeaders(on, who.GetName(), who.GetUID(), who.GetGroups(), who.GetExtra())

@@ -2,6 +2,7 @@ package inflight
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -64,5 +65,39 @@ func TestOneClientTakesItsShareOnly(t *testing.T) {
 	leave <- struct{}{}
 	leave <- struct{}{}
 	for ask("ann", "patch", false).Code != http.StatusOK { // both are about to end
+	}
+}
+
+// TestManyNames: who has a name of his own for each request has no more of them in flight than all clients together
+// may; where there is no limit, nobody is counted.
+func TestManyNames(t *testing.T) {
+	for _, row := range []struct{ limit, want int }{{4, 8}, {0, 20}} {
+		enter, leave := make(chan int, 20), make(chan struct{})
+		limited := Limit{ReadOnly: 4, Mutating: row.limit, Together: 2, Serializer: scheme.Codecs,
+			LongRunning: func(*http.Request, *request.RequestInfo) bool { return false }}.With(
+			http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				enter <- http.StatusOK
+				<-leave
+			}))
+		for i := range 20 {
+			go func() {
+				ctx := request.WithUser(context.Background(), &user.DefaultInfo{Name: fmt.Sprint("u", i)})
+				ctx = request.WithRequestInfo(ctx, &request.RequestInfo{Verb: "create"})
+				w := httptest.NewRecorder()
+				limited.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/api/v1/pods", nil))
+				if w.Code != http.StatusOK {
+					enter <- w.Code
+				}
+			}()
+		}
+		begun := 0
+		for range 20 {
+			if <-enter == http.StatusOK {
+				begun++
+			}
+		}
+		if close(leave); begun != row.want {
+			t.Errorf("with a limit of %d, %d requests are in flight, want %d", row.limit, begun, row.want)
+		}
 	}
 }

@@ -4,6 +4,7 @@
 package largework
 
 import (
+	"context"
 	"net/http"
 	goruntime "runtime"
 	"sync"
@@ -106,9 +107,17 @@ func (g *gate) serve(w http.ResponseWriter, r *http.Request, info *request.Reque
 		if took == 0 {
 			return errNoRoom
 		}
-		give := sync.OnceFunc(func() { g.work.Give(client, took) })
+		var passed chan struct{}
+		give := sync.OnceFunc(func() {
+			g.work.Give(client, took)
+			if passed != nil {
+				close(passed)
+			}
+		})
 		defer give()
 		if n > ordinary {
+			passed = make(chan struct{})
+			r = r.WithContext(context.WithValue(r.Context(), passedKey{}, passed))
 			answer.begun = func() { contained.After(longest, "letting others go on beside a slow reader", give, nil) }
 		}
 	}
@@ -122,6 +131,16 @@ func (g *gate) serve(w http.ResponseWriter, r *http.Request, info *request.Reque
 		g.Sizes.Answered(listOf(info), answer.length(), time.Now())
 	}
 	return nil
+}
+
+// passedKey is what others' going on stands under in the context of a large request.
+type passedKey struct{}
+
+// Passed is closed when others go on beside a large request: it is answered, or its answer is read slowly. It is nil for
+// one that is not known to be large.
+func Passed(ctx context.Context) <-chan struct{} {
+	passed, _ := ctx.Value(passedKey{}).(chan struct{})
+	return passed
 }
 
 // known is how large what the request is about is known to be. A create is about what it sends.

@@ -69,7 +69,7 @@ func TestSwitches(t *testing.T) {
 		"tracing": {func(o *Options, _ *genericapiserver.Config) { o.Tracing.ConfigFile = "tracing.yaml" },
 			[]string{"tracing", "client-share", "in-flight-limit", "long-running-limit"}},
 		"priority and fairness": {func(_ *Options, c *genericapiserver.Config) { c.FlowControl = flowControl() },
-			[]string{"priority-and-fairness", "long-running-limit"}},
+			[]string{"client-share", "priority-and-fairness", "long-running-limit"}},
 		"no limit of what lasts": {func(o *Options, _ *genericapiserver.Config) { o.MaxLongRunningPerClient = 0 },
 			[]string{"client-share", "in-flight-limit"}},
 	}

@@ -16,7 +16,6 @@ import (
 
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/apiserver/internal/apiextensions"
-	"keelson.dev/services/apiserver/internal/fairshare"
 	"keelson.dev/services/apiserver/internal/openapi"
 	"keelson.dev/services/apiserver/internal/registry"
 	"keelson.dev/services/apiserver/internal/scheme"
@@ -25,16 +24,6 @@ import (
 const (
 	// apiLevel is the Kubernetes version whose API is served.
 	apiMajor, apiMinor, apiPatch = "1", "37", "2"
-
-	// Flow control is a limit on requests in flight, not priority and fairness:
-	// the daemons' clients do not throttle themselves, the limit is far above what
-	// two cores can work on, and the limiter's bookkeeping would cost each request
-	// about 3 % more. Members of system:masters and watches are not limited.
-	maxRequestsInFlight         = 3000
-	maxMutatingRequestsInFlight = 1000
-	// inFlightRoom is how many times as many the library's limit lets through, which counts all clients together:
-	// tenants, nodes and daemons have as many each, and who has none has one more.
-	inFlightRoom = int(fairshare.Classes) + 1
 
 	// watchDrain is how long a stop waits for open watches to end by themselves.
 	watchDrain = 500 * time.Millisecond
@@ -47,8 +36,8 @@ func (o *Options) newConfig(s *runtime.Scheme, listener net.Listener) (*generica
 	config.EffectiveVersion = servedVersion{compatibility.DefaultBuildEffectiveVersion()}
 	config.EnableProfiling = false
 	config.EnableIndex = true
-	config.MaxRequestsInFlight = maxRequestsInFlight * inFlightRoom
-	config.MaxMutatingRequestsInFlight = maxMutatingRequestsInFlight * inFlightRoom
+	reads, writes := o.FlowControl.held()
+	config.MaxRequestsInFlight, config.MaxMutatingRequestsInFlight = reads*inFlightRoom, writes*inFlightRoom
 	config.ShutdownWatchTerminationGracePeriod = watchDrain
 	config.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))

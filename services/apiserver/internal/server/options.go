@@ -89,6 +89,7 @@ type Options struct {
 	// MaxLongRunningPerClient is how many watches and other lasting requests one client may have open; zero is no
 	// limit.
 	MaxLongRunningPerClient int
+	FlowControl             FlowControl
 	// RuntimeConfig says of versions, resources and classes of versions by "true" or "false" whether they are served.
 	RuntimeConfig map[string]string
 	// GoawayChance is the share of requests over HTTP/2 whose connections are given up.
@@ -121,6 +122,7 @@ func NewOptions() *Options {
 		RuntimeConfig:         map[string]string{},
 		Batches:               requestbatch.DefaultLimits(),
 		Connections:           connections.OfProcess(),
+		FlowControl:           defaultFlowControl(),
 		sizes:                 &objectsize.Book{},
 
 		MaxLongRunningPerClient:  longrunning.Default,
@@ -177,6 +179,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"share of the requests over HTTP/2 after which a client is told to connect anew, between 0 and 0.02, so that "+
 			"behind a load balancer clients do not all stay with one apiserver; what lasts goes on. 0 is never")
 	o.addRuntimeConfigFlag(fs)
+	o.FlowControl.addFlags(fs)
 	o.Nodeagents.AddFlags(fs)
 	o.addObservabilityFlags(fs)
 	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange,
@@ -214,6 +217,7 @@ func (o *Options) Validate() error {
 	}
 	errs = append(errs, o.Encryption.Validate()...)
 	errs = append(errs, o.checkAuth()...)
+	errs = append(errs, o.FlowControl.validate()...)
 	errs = append(errs, o.Nodeagents.Validate()...)
 	errs = append(errs, o.checkObservability()...)
 	return errors.Join(append(errs, o.checkFiles()...)...)

@@ -252,6 +252,7 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 		client = s.embedded.Client()
 	}
 	s.store = storage.New(client, s.scheme, s.codecs, s.options.sizes, s.encryption)
+	s.store.Counts = s.config.StorageObjectCountTracker
 	s.doing("preparing to serve", "")
 	return nil
 }
@@ -263,6 +264,7 @@ func (s *Server) openConfig(context.Context) (err error) {
 		return fmt.Errorf("making the loopback client: %w", err)
 	}
 	s.informers = informers.NewSharedInformerFactory(s.client, 10*time.Hour)
+	s.config.FlowControl = s.options.FlowControl.of(s.informers, s.client)
 	return nil
 }
 

@@ -28,6 +28,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/apiserver/pkg/storage/value"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	flowcontrolrequest "k8s.io/apiserver/pkg/util/flowcontrol/request"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -67,6 +68,9 @@ type Store struct {
 	scheme    *runtime.Scheme
 	codecs    serializer.CodecFactory
 	stop      func()
+
+	// Counts is told how many objects of each resource there are, and how large; it may be nil.
+	Counts flowcontrolrequest.StorageObjectCountTracker
 }
 
 var _ generic.RESTOptionsGetter = &Store{}
@@ -134,6 +138,8 @@ func (s *Store) options(resource schema.GroupResource, config *storagebackend.Co
 		DeleteCollectionWorkers: deleteWorkers,
 		ResourcePrefix:          strings.TrimPrefix(resource.Group+"/"+resource.Resource, "/"),
 		CountMetricPollPeriod:   countInterval,
+
+		StorageObjectCountTracker: s.Counts,
 	}
 }
 

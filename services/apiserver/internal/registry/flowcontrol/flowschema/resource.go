@@ -39,7 +39,9 @@ var Resource = rest.Resource[*flowcontrolv1.FlowSchema]{
 }
 
 // Default fills in what a client left out.
-func Default(s *flowcontrolv1.FlowSchema) { defaults.Set(&s.Spec.MatchingPrecedence, defaultPrecedence) }
+func Default(s *flowcontrolv1.FlowSchema) {
+	defaults.Set(&s.Spec.MatchingPrecedence, defaultPrecedence)
+}
 
 // columns list the schemas in the order in which they are tried.
 func columns() rest.Columns[*flowcontrolv1.FlowSchema] {

@@ -42,7 +42,9 @@ func Validate(l *level) field.ErrorList {
 	return append(errs, validateMandatory(l, path)...)
 }
 
-func isExemptName(name string) bool { return name == flowcontrolv1.PriorityLevelConfigurationNameExempt }
+func isExemptName(name string) bool {
+	return name == flowcontrolv1.PriorityLevelConfigurationNameExempt
+}
 
 // validateMandatory wants the levels that flow control cannot do without to be as they are, but for what an operator
 // may grant to the exempt one.
