@@ -83,6 +83,10 @@ func (e *extension) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.echo(w, r)
 	case strings.HasSuffix(r.URL.Path, "/elsewhere"):
 		http.Redirect(w, r, "https://elsewhere.example.com/", http.StatusFound)
+	case r.URL.Query().Get("watch") != "":
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
 	default:
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]any{"path": r.URL.RequestURI(), "host": r.Host,
@@ -483,4 +487,32 @@ func TestBuiltInGroupsAreNotAggregated(t *testing.T) {
 	if apierrors.IsNotFound(err) {
 		t.Error("the front proxy's certificate is not kept")
 	}
+}
+
+// A watch of another server keeps no seat of a priority level here.
+func TestAggregatedWatchKeepsNoSeat(t *testing.T) {
+	a := startAggregated(t)
+	config := a.ConfigAs(servertest.Admin)
+	config.Impersonate = restclient.ImpersonationConfig{UserName: "eve", Groups: []string{"system:authenticated"}}
+	bindCluster(t, a.Server, "cluster-admin", "eve")
+	client, err := restclient.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	servertest.Eventually(t, "a watch", func(context.Context) string {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+listed+"?watch=true", nil)
+		if err != nil {
+			return err.Error()
+		}
+		response, err := client.Do(r)
+		if err != nil {
+			return err.Error()
+		}
+		t.Cleanup(func() { _ = response.Body.Close() })
+		if response.StatusCode != http.StatusOK || response.Header.Get("X-Kubernetes-PF-FlowSchema-UID") == "" {
+			return fmt.Sprint(response.Status, response.Header)
+		}
+		return ""
+	})
+	noSeat(t, a.Server, "global-default")
 }
