@@ -24,7 +24,8 @@ func (b *Bootstrapper) ensureFlowControl(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing the FlowSchemas: %w", err)
 	}
-	ofLevels, ofSchemas := priorityLevels().decide(pointers(levels.Items)), flowSchemas().decide(pointers(schemas.Items))
+	ofLevels := priorityLevels().decide(pointers(levels.Items))
+	ofSchemas := flowSchemas().decide(pointers(schemas.Items))
 	return errors.Join(
 		ofLevels.write(ctx, "PriorityLevelConfiguration", client.PriorityLevelConfigurations()),
 		ofSchemas.write(ctx, "FlowSchema", client.FlowSchemas()),

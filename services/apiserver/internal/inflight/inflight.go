@@ -1,6 +1,6 @@
-// Package inflight gives each client its share of the requests in flight: of all a quarter of what others leave. Neither
-// the library's limit, which counts all of them together, nor its priority and fairness, which counts those that are
-// worked on, keeps one client which sends its bodies slowly from taking every place.
+// Package inflight gives each client its share of the requests in flight: of all a quarter of what others leave.
+// Neither the library's limit, which counts all of them together, nor its priority and fairness, which counts those
+// that are worked on, keeps one client which sends its bodies slowly from taking every place.
 package inflight
 
 import (

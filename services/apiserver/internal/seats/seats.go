@@ -1,6 +1,6 @@
 // Package seats has requests give up the seats of their priority level while they only wait for who reads their answer.
-// The library keeps a seat until the last byte is sent: a few clients that read large lists slowly would keep all others
-// of their level waiting.
+// The library keeps a seat until the last byte is sent: a few clients that read large lists slowly would keep all
+// others of their level waiting.
 package seats
 
 import (

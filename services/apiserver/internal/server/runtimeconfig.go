@@ -32,7 +32,8 @@ import (
 var ownVersions = []schema.GroupVersion{
 	corev1.SchemeGroupVersion, admissionregistrationv1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion,
 	apiregistrationv1.SchemeGroupVersion, coordinationv1.SchemeGroupVersion,
-	discoveryv1.SchemeGroupVersion, flowcontrolv1.SchemeGroupVersion, networkingv1.SchemeGroupVersion, nodev1.SchemeGroupVersion,
+	discoveryv1.SchemeGroupVersion, flowcontrolv1.SchemeGroupVersion, networkingv1.SchemeGroupVersion,
+	nodev1.SchemeGroupVersion,
 	rbacv1.SchemeGroupVersion, schedulingv1.SchemeGroupVersion, storagev1.SchemeGroupVersion,
 }
 

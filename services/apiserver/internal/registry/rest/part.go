@@ -26,8 +26,8 @@ func PartOf[O Object, V any](get func(O) *V) *Part[O] {
 	}
 }
 
-// KeepMetadata is for kinds whose /status leaves all metadata alone, which get finds in an object: it takes it from old.
-// Which manager wrote what is no part of that.
+// KeepMetadata is for kinds whose /status leaves all metadata alone, which get finds in an object: it takes it from
+// old. Which manager wrote what is no part of that.
 func KeepMetadata[O Object](get func(O) *metav1.ObjectMeta) func(obj, old O) {
 	return func(obj, old O) {
 		managers := obj.GetManagedFields()

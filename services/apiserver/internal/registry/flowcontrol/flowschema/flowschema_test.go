@@ -59,7 +59,7 @@ func TestValidate(t *testing.T) {
 			`spec.distinguisherMethod.type: Unsupported value: "ByName": supported values: "ByNamespace", "ByUser"`}},
 		{"a rule", rule(ann, pods, "[]"), nil},
 		{"nobody", rule("[]", pods, "[]"), []string{at + "subjects: Required value"}},
-		{"nothing", rule(ann, "[]", "[]"), []string{"spec.rules[0]: Required value: at least one of"}},
+		{"nothing", rule(ann, "[]", "[]"), []string{"spec.rules[0]: Required value: resourceRules and"}},
 		{"no such kind", rule("[{kind: Node}]", pods, "[]"), []string{at + `subjects[0].kind: Unsupported value: "Node"`}},
 		{"a user without a name", rule("[{kind: User, user: {name: ''}}]", pods, "[]"),
 			[]string{at + "subjects[0].user.name: Required value"}},

@@ -31,9 +31,11 @@ var Resource = rest.Resource[*flowcontrolv1.FlowSchema]{
 	Status:        rest.PartOf(func(s *flowcontrolv1.FlowSchema) *flowcontrolv1.FlowSchemaStatus { return &s.Status }),
 	Strategy:      rest.Strategy[*flowcontrolv1.FlowSchema]{Validate: Validate},
 	StatusStrategy: rest.Strategy[*flowcontrolv1.FlowSchema]{
-		PrepareForUpdate: rest.KeepMetadata(func(s *flowcontrolv1.FlowSchema) *metav1.ObjectMeta { return &s.ObjectMeta }),
-		ValidateUpdate:   func(s, _ *flowcontrolv1.FlowSchema) field.ErrorList { return ValidateStatus(s) },
-		ResetFields:      []string{"metadata", "spec"},
+		PrepareForUpdate: rest.KeepMetadata(func(s *flowcontrolv1.FlowSchema) *metav1.ObjectMeta {
+			return &s.ObjectMeta
+		}),
+		ValidateUpdate: func(s, _ *flowcontrolv1.FlowSchema) field.ErrorList { return ValidateStatus(s) },
+		ResetFields:    []string{"metadata", "spec"},
 	},
 	Columns: columns(),
 }

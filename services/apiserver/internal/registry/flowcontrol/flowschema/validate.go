@@ -69,7 +69,7 @@ func validateRule(r *flowcontrolv1.PolicyRulesWithSubjects, path *field.Path) fi
 		errs = append(errs, validateSubject(&r.Subjects[i], path.Child("subjects").Index(i))...)
 	}
 	if len(r.ResourceRules) == 0 && len(r.NonResourceRules) == 0 {
-		errs = append(errs, field.Required(path, "at least one of resourceRules and nonResourceRules must not be empty"))
+		errs = append(errs, field.Required(path, "resourceRules and nonResourceRules must not both be empty"))
 	}
 	for i := range r.ResourceRules {
 		errs = append(errs, validateResourceRule(&r.ResourceRules[i], path.Child("resourceRules").Index(i))...)

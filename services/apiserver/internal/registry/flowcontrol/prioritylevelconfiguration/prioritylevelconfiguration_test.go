@@ -93,7 +93,8 @@ func TestMandatory(t *testing.T) {
 		{"exempt", "{type: Exempt, exempt: {nominalConcurrencyShares: 7, lendablePercent: 100}}", nil},
 		{"exempt", "{type: Exempt}", nil},
 		{"exempt", "{type: Exempt, exempt: {nominalConcurrencyShares: -1, lendablePercent: 101}}", []string{
-			"spec.exempt.nominalConcurrencyShares: Invalid value: -1", "spec.exempt.lendablePercent: Invalid value: 101"}},
+			"spec.exempt.nominalConcurrencyShares: Invalid value: -1",
+			"spec.exempt.lendablePercent: Invalid value: 101"}},
 		{"exempt", "{type: Exempt, limited: {limitResponse: {type: Reject}}}", []string{
 			"spec.limited: Forbidden", "spec: Invalid value"}},
 		{"exempt", "{type: Limited, limited: {limitResponse: {type: Reject}}}", []string{
