@@ -136,8 +136,8 @@ func (g *gate) serve(w http.ResponseWriter, r *http.Request, info *request.Reque
 // passedKey is what others' going on stands under in the context of a large request.
 type passedKey struct{}
 
-// Passed is closed when others go on beside a large request: it is answered, or its answer is read slowly. It is nil for
-// one that is not known to be large.
+// Passed is closed when others go on beside a large request: it is answered, or its answer is read slowly. It is nil
+// for one that is not known to be large.
 func Passed(ctx context.Context) <-chan struct{} {
 	passed, _ := ctx.Value(passedKey{}).(chan struct{})
 	return passed

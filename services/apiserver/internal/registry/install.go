@@ -174,18 +174,12 @@ func Groups(c Config) []Group {
 		{authenticationv1.GroupName, []rest.Entry{tokenreview.Entry(c.Authenticators, c.Audiences)}},
 		{authorizationv1.GroupName, []rest.Entry{accessreview.Entry(c.Authorizer)}},
 		{autoscalingv2.GroupName, []rest.Entry{horizontalpodautoscaler.Resource}},
-		{batchv1.GroupName, []rest.Entry{
-			cronjob.Resource,
-			job.Resource,
-		}},
+		{batchv1.GroupName, []rest.Entry{cronjob.Resource, job.Resource}},
 		{certificatesv1.GroupName, []rest.Entry{certificatesigningrequest.Resource, clustertrustbundle.Resource}},
 		{coordinationv1.GroupName, []rest.Entry{lease.Resource}},
 		{discoveryv1.GroupName, []rest.Entry{endpointslice.Resource}},
 		{eventsv1.GroupName, []rest.Entry{newerEvents}},
-		{flowcontrolv1.GroupName, []rest.Entry{
-			flowschema.Resource,
-			prioritylevelconfiguration.Resource,
-		}},
+		{flowcontrolv1.GroupName, []rest.Entry{flowschema.Resource, prioritylevelconfiguration.Resource}},
 		{metricsv1.GroupName, metrics.Entries(c.Objects, c.Nodes)},
 		{networkingv1.GroupName, []rest.Entry{
 			ingress.Resource,

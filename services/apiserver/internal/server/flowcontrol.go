@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// The daemons' clients do not throttle themselves, and writes wait for the disk together: there is room for far more
-	// requests than two processors work on.
+	// The daemons' clients do not throttle themselves, and writes wait for the disk together: there is room for far
+	// more requests than two processors work on.
 	maxRequestsInFlight         = 3000
 	maxMutatingRequestsInFlight = 1000
-	// inFlightRoom is how many times as many all clients together may have in flight: tenants, nodes and daemons have as
-	// many each, and who has none has one more.
+	// inFlightRoom is how many times as many all clients together may have in flight: tenants, nodes and daemons have
+	// as many each, and who has none has one more.
 	inFlightRoom = int(fairshare.Classes) + 1
 )
 

@@ -142,7 +142,8 @@ func (o *overload) make(t *testing.T, as restclient.ImpersonationConfig, ns, nam
 }
 
 // requests are how many of a level wait and are worked on.
-func requests(ctx context.Context, client discovery.DiscoveryInterface, level string) (waiting, executing int, err error) {
+func requests(ctx context.Context, client discovery.DiscoveryInterface, level string) (waiting, executing int,
+	err error) {
 	text, err := client.RESTClient().Get().AbsPath("/debug/api_priority_and_fairness/dump_priority_levels").DoRaw(ctx)
 	if err != nil {
 		return 0, 0, err
