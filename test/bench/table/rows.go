@@ -45,6 +45,8 @@ var requests = []row{
 	{"custom object create as JSON, server and store, CPU ms", "API/WidgetCreateJSON all-cpu-ms/op", ""},
 	{"same, to a ConfigMap's, ratio",
 		"API/WidgetCreateJSON all-cpu-ms/op / API/ConfigMapCreateJSON all-cpu-ms/op", "1.3"},
+	{"Pod create by an account, with priority and fairness against without, ratio",
+		"PriorityAndFairness/account median-ratio", "1.05"},
 	{"place a Pod, 1,000 nodes, scheduler, CPU ms", "Placement/nodes=1000 scheduler-cpu-ms/pod", ""},
 	{"place a Pod, 1,000 nodes, apiserver, CPU ms", "Placement/nodes=1000 apiserver-cpu-ms/pod", ""},
 	{"place a Pod, 1,000 nodes, everything, CPU ms", "Placement/nodes=1000 all-cpu-ms/pod", ""},
