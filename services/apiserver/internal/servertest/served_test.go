@@ -78,7 +78,8 @@ func TestRuntimeConfig(t *testing.T) {
 func TestOwnVersionsAreEnough(t *testing.T) {
 	s := servertest.Start(t, settings("api/all=false,v1=true,admissionregistration.k8s.io/v1,"+
 		"apiextensions.k8s.io/v1,apiregistration.k8s.io/v1,coordination.k8s.io/v1,"+
-		"discovery.k8s.io/v1,flowcontrol.apiserver.k8s.io/v1,networking.k8s.io/v1,node.k8s.io/v1,rbac.authorization.k8s.io/v1,scheduling.k8s.io/v1,"+
+		"discovery.k8s.io/v1,flowcontrol.apiserver.k8s.io/v1,networking.k8s.io/v1,node.k8s.io/v1,"+
+		"rbac.authorization.k8s.io/v1,scheduling.k8s.io/v1,"+
 		"storage.k8s.io/v1"))
 	create(t, s.Client.CoreV1().ConfigMaps("default"), configMap("c", nil))
 	if _, err := s.Client.AppsV1().Deployments("default").List(t.Context(), metav1.ListOptions{}); err == nil {
