@@ -24,6 +24,7 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -87,6 +88,11 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/rbac/policy"
 	"keelson.dev/services/apiserver/internal/registry/rbac/role"
 	"keelson.dev/services/apiserver/internal/registry/rbac/rolebinding"
+	"keelson.dev/services/apiserver/internal/registry/resource/device"
+	"keelson.dev/services/apiserver/internal/registry/resource/deviceclass"
+	"keelson.dev/services/apiserver/internal/registry/resource/resourceclaim"
+	"keelson.dev/services/apiserver/internal/registry/resource/resourceclaimtemplate"
+	"keelson.dev/services/apiserver/internal/registry/resource/resourceslice"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/scheduling/podgroup"
 	"keelson.dev/services/apiserver/internal/registry/scheduling/priorityclass"
@@ -109,6 +115,8 @@ type Config struct {
 	Nodes  *nodeproxy.Nodes
 	// Node finds the node that a Pod is to be bound to.
 	Node nodeproxy.Lookup
+	// Namespaces say where users may ask for devices as administrators.
+	Namespaces device.Namespaces
 	// Objects are the Pods and nodes of which metrics.k8s.io tells what they use.
 	Objects metrics.Objects
 	// Leases are by which the daemons tell that they work, Store tells why the store does not answer.
@@ -195,6 +203,12 @@ func Groups(c Config) []Group {
 			clusterrolebinding.Entry(guard),
 			role.Entry(guard),
 			rolebinding.Entry(guard),
+		}},
+		{resourcev1.GroupName, []rest.Entry{
+			deviceclass.Resource,
+			resourceclaim.Entry(resourceclaim.Config{Namespaces: c.Namespaces, Authorizer: c.Authorizer}),
+			resourceclaimtemplate.Entry(c.Namespaces),
+			resourceslice.Resource,
 		}},
 		{schedulingv1.GroupName, []rest.Entry{
 			podgroup.Resource,

@@ -24,6 +24,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	policyv1beta1 "k8s.io/api/policy/v1beta1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -95,6 +96,7 @@ var groups = []group{
 		conversions: addEvictionConversions,
 	},
 	{versions: []version{{rbacv1.SchemeGroupVersion, rbacv1.AddToScheme}}},
+	{versions: []version{{resourcev1.SchemeGroupVersion, resourcev1.AddToScheme}}},
 	{versions: []version{
 		{schedulingv1.SchemeGroupVersion, schedulingv1.AddToScheme},
 		{schedulingv1beta1.SchemeGroupVersion, addWorkloads},

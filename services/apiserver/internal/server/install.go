@@ -115,6 +115,7 @@ func (s *Server) registryConfig() (registry.Config, error) {
 		Authorizer:     s.authority,
 		Nodes:          nodes,
 		Node:           s.objects.CurrentNode,
+		Namespaces:     s.objects.Namespace,
 		Objects:        &s.objects,
 		Leases:         &s.objects,
 		Store:          s.store.Check,

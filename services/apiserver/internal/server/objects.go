@@ -86,6 +86,11 @@ func (o *storedObjects) CurrentNode(ctx context.Context, name string) (*corev1.N
 	return node, err
 }
 
+// Namespace is the device.Namespaces of claims. A label of it that was written a moment ago counts.
+func (o *storedObjects) Namespace(ctx context.Context, name string) (*corev1.Namespace, error) {
+	return read[*corev1.Namespace](ctx, o, "namespaces", "", name, &metav1.GetOptions{})
+}
+
 // Pods are the Pods of a namespace, or of all, whose labels match.
 func (o *storedObjects) Pods(ctx context.Context, namespace string, selector labels.Selector) ([]corev1.Pod, error) {
 	list, err := listed[*corev1.PodList](ctx, o, "pods", namespace, selector)

@@ -1,0 +1,23 @@
+// Package deviceclass is the resource DeviceClass of group resource.k8s.io: what an administrator says of devices of a
+// kind, to which the requests of claims refer.
+package deviceclass
+
+import (
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"keelson.dev/services/apiserver/internal/registry/rest"
+)
+
+// Resource is the DeviceClass.
+var Resource = rest.Resource[*resourcev1.DeviceClass]{
+	Group:         resourcev1.GroupName,
+	Name:          "deviceclasses",
+	Singular:      "deviceclass",
+	ClusterScoped: true,
+	New:           func() *resourcev1.DeviceClass { return &resourcev1.DeviceClass{} },
+	NewList:       func() runtime.Object { return &resourcev1.DeviceClassList{} },
+	Spec:          rest.PartOf(func(c *resourcev1.DeviceClass) *resourcev1.DeviceClassSpec { return &c.Spec }),
+	Strategy:      rest.Strategy[*resourcev1.DeviceClass]{Validate: Validate, ValidateUpdate: ValidateUpdate},
+	Columns:       rest.NewColumns(rest.NameColumn[*resourcev1.DeviceClass](), rest.AgeColumn[*resourcev1.DeviceClass]()),
+}

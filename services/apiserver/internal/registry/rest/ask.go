@@ -1,0 +1,61 @@
+package rest
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericrest "k8s.io/apiserver/pkg/registry/rest"
+)
+
+// Ask returns what is wrong with obj, the successor of old, for reasons that the Strategy's rules cannot know, as they
+// have no context: who writes it, and what else there is. old is nil for a new object. The client is told of that
+// together with what the rules find.
+type Ask[O Object] func(ctx context.Context, obj, old O) field.ErrorList
+
+// AskOnCreate is a Resource's Wrap that asks about each new object.
+func AskOnCreate[O Object](ask Ask[O]) func(*Storage) genericrest.Storage {
+	return func(s *Storage) genericrest.Storage { return &askingStorage[O]{s, ask} }
+}
+
+type askingStorage[O Object] struct {
+	*Storage
+	ask Ask[O]
+}
+
+var _ genericrest.Creater = &askingStorage[Object]{}
+
+// Create stores a new object.
+func (s *askingStorage[O]) Create(ctx context.Context, obj runtime.Object, validate genericrest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
+	var none O
+	writing, refusals := WithRefusals(ctx)
+	*refusals = s.ask(ctx, obj.(O), none)
+	return s.Storage.Create(writing, obj, validate, options)
+}
+
+// AskOnStatus makes the storage of a resource's /status that asks about each write.
+func AskOnStatus[O Object](ask Ask[O]) func(*Storage) genericrest.Storage {
+	return func(s *Storage) genericrest.Storage { return &askingSubresource[O]{s.Status, ask} }
+}
+
+type askingSubresource[O Object] struct {
+	*Subresource
+	ask Ask[O]
+}
+
+var _ genericrest.Patcher = &askingSubresource[Object]{}
+
+// Update changes the object called name.
+func (s *askingSubresource[O]) Update(ctx context.Context, name string, info genericrest.UpdatedObjectInfo,
+	createValidation genericrest.ValidateObjectFunc, updateValidation genericrest.ValidateObjectUpdateFunc,
+	forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	writing, refusals := WithRefusals(ctx)
+	asked := genericrest.WrapUpdatedObjectInfo(info, func(ctx context.Context, updated,
+		existing runtime.Object) (runtime.Object, error) {
+		*refusals = s.ask(ctx, updated.(O), existing.(O))
+		return updated, nil
+	})
+	return s.Subresource.Update(writing, name, asked, createValidation, updateValidation, forceAllowCreate, options)
+}
