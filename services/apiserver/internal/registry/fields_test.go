@@ -270,13 +270,15 @@ func (p place) String() string {
 	return at.String()
 }
 
-// visit shows every place of every field of a type, in the first element of a list.
+// visit shows every place of every field of a type, in the first element of a list and under one key of a map.
 func visit(t reflect.Type, steps []any, above []reflect.Type, show func(place)) {
 	switch {
 	case t.Kind() == reflect.Pointer:
 		visit(t.Elem(), steps, above, show)
 	case t.Kind() == reflect.Slice:
 		visit(t.Elem(), append(slices.Clone(steps), 0), above, show)
+	case t.Kind() == reflect.Map:
+		visit(t.Elem(), append(slices.Clone(steps), "x"), above, show)
 	case t.Kind() == reflect.Struct && !isValue(t) && !slices.Contains(above, t):
 		for _, member := range members(t) {
 			at := steps
