@@ -68,7 +68,7 @@ func (s *Server) openAuth(context.Context) error {
 func (s *Server) openAuthorization() (err error) {
 	s.policy = rbac.NewPolicy(bootstrap.Confined()...)
 	ofNodes := node.Objects{Pods: s.objects.PodsOnNode, Volume: s.objects.Volume, Claim: s.objects.Claim,
-		Attachment: s.objects.Attachment}
+		Attachment: s.objects.Attachment, Slice: s.objects.Slice}
 	if s.authority, err = authz.NewAuthorizer(s.policy, ofNodes); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -29,11 +30,12 @@ type storedObjects struct {
 
 var _ satoken.Objects = &storedObjects{}
 
-// open takes the stores of the groups that are read: the core, what stands behind Services, what attaches volumes, and
-// by what daemons tell that they work.
+// open takes the stores of the groups that are read: the core, what stands behind Services, what attaches volumes, what
+// tells of devices, and by what daemons tell that they work.
 func (o *storedObjects) open(group string, storages map[string]genericrest.Storage) {
 	switch group {
-	case corev1.GroupName, coordinationv1.GroupName, discoveryv1.GroupName, storagev1.GroupName:
+	case corev1.GroupName, coordinationv1.GroupName, discoveryv1.GroupName, resourcev1.GroupName,
+		storagev1.GroupName:
 	default:
 		return
 	}
@@ -169,6 +171,12 @@ func (o *storedObjects) Claim(ctx context.Context, namespace, name, resourceVers
 func (o *storedObjects) Attachment(ctx context.Context, name, resourceVersion string) (*storagev1.VolumeAttachment,
 	error) {
 	return read[*storagev1.VolumeAttachment](ctx, o, "volumeattachments", "", name,
+		&metav1.GetOptions{ResourceVersion: resourceVersion})
+}
+
+// Slice is the node.Slice of the Node authorizer.
+func (o *storedObjects) Slice(ctx context.Context, name, resourceVersion string) (*resourcev1.ResourceSlice, error) {
+	return read[*resourcev1.ResourceSlice](ctx, o, "resourceslices", "", name,
 		&metav1.GetOptions{ResourceVersion: resourceVersion})
 }
 

@@ -144,6 +144,12 @@ func checkPodStatus(node string, updated, old *corev1.Pod) error {
 	if !equality.Semantic.DeepEqual(updated.Labels, old.Labels) {
 		return fmt.Errorf("node %q cannot update labels through pod status", node)
 	}
+	// By them a node comes to read claims.
+	if !equality.Semantic.DeepEqual(updated.Status.ResourceClaimStatuses, old.Status.ResourceClaimStatuses) ||
+		!equality.Semantic.DeepEqual(updated.Status.ExtendedResourceClaimStatus,
+			old.Status.ExtendedResourceClaimStatus) {
+		return fmt.Errorf("node %q cannot update resource claim statuses", node)
+	}
 	for _, key := range []string{configHash, configSource, corev1.MirrorPodAnnotationKey} {
 		now, is := updated.Annotations[key]
 		if before, was := old.Annotations[key]; is != was || now != before {

@@ -206,6 +206,32 @@ func TestStatusKeepsTheOrigin(t *testing.T) {
 	}
 }
 
+// A node reads the claims that the status of its Pod names, so it does not say which those are.
+func TestStatusKeepsTheClaims(t *testing.T) {
+	old := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1"}, Status: corev1.PodStatus{
+		ResourceClaimStatuses: []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("mine")}}}}
+	for name, change := range map[string]func(*corev1.PodStatus){
+		"another claim": func(s *corev1.PodStatus) { s.ResourceClaimStatuses[0].ResourceClaimName = ptr.To("theirs") },
+		"one more": func(s *corev1.PodStatus) {
+			s.ResourceClaimStatuses = append(s.ResourceClaimStatuses, corev1.PodResourceClaimStatus{Name: "x"})
+		},
+		"none": func(s *corev1.PodStatus) { s.ResourceClaimStatuses = nil },
+		"one for what is asked for otherwise": func(s *corev1.PodStatus) {
+			s.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "theirs"}
+		},
+	} {
+		updated := old.DeepCopy()
+		if change(&updated.Status); checkPodStatus("n1", updated, old) == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+	updated := old.DeepCopy()
+	updated.Status.Phase = corev1.PodRunning
+	if err := checkPodStatus("n1", updated, old); err != nil {
+		t.Errorf("what a node says is refused: %v", err)
+	}
+}
+
 func TestTokens(t *testing.T) {
 	request := func(kind, name, uid string) *authenticationv1.TokenRequest {
 		return &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{

@@ -1,6 +1,6 @@
 // Package noderestriction is the admission plugin NodeRestriction: whoever has taken over one Node can write nothing
-// about the others. A Node writes its own Node and CSINode objects, the status of its Pods, and its Lease, and lets go
-// of volumes of its own.
+// about the others. A Node writes its own Node and CSINode objects, the status of its Pods, its Lease and the slices of
+// its devices, and lets go of volumes of its own.
 package noderestriction
 
 import (
@@ -13,6 +13,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -138,6 +139,12 @@ func (p *Plugin) check(ctx context.Context, node string, a admission.Attributes)
 			return nil
 		}
 		return checkRequest(a.GetUserInfo().GetName(), asked)
+	case resourcev1.Resource("resourceslices"):
+		created, is := a.GetObject().(*resourcev1.ResourceSlice)
+		if a.GetOperation() != admission.Create || !is {
+			return nil
+		}
+		return checkSlice(node, created)
 	case storagev1.Resource("csinodes"):
 		obj, _ := meta.Accessor(a.GetObject())
 		return checkDrivers(node, nameOf(a.GetName(), obj))

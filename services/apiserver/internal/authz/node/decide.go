@@ -6,6 +6,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -40,6 +41,8 @@ type verdict struct {
 	byVolume bool
 	// byAttachment says that the attachment itself decides, see ofAttachment.
 	byAttachment bool
+	// bySlice says that the slice itself decides, see ofSlice.
+	bySlice bool
 	// reason is why the request is not allowed.
 	reason string
 }
@@ -62,6 +65,8 @@ func decide(node string, r request) verdict {
 		return decideLease(node, r)
 	case corev1.GroupName:
 		return decideCore(node, r)
+	case resourcev1.GroupName:
+		return decideDevices(node, r)
 	case storagev1.GroupName:
 		return decideStorage(node, r)
 	}
@@ -190,6 +195,9 @@ func related(node string, r request, pods []corev1.Pod) bool {
 func names(pod *corev1.Pod, object podview.Reference) bool {
 	if podview.IsMirror(pod) {
 		return false
+	}
+	if object.Resource == podview.ResourceClaims && podview.UsesResourceClaim(pod, object.Name) {
+		return true
 	}
 	found := false
 	podview.VisitReferences(pod, func(ref podview.Reference) { found = found || ref == object })

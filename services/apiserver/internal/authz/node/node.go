@@ -1,6 +1,6 @@
 // Package node is the Node authorizer: a node may read itself, the Pods that are bound to
-// it, what those name, the volumes that are its own folders, what attaches volumes to it, and what the drivers of its
-// Pods' volumes identify themselves with.
+// it, what those name, the volumes that are its own folders, what attaches volumes to it, what the drivers of its Pods'
+// volumes identify themselves with, and the slices of its own devices.
 package node
 
 import (
@@ -28,6 +28,7 @@ type Objects struct {
 	Volume     Volume
 	Claim      Claim
 	Attachment Attachment
+	Slice      Slice
 }
 
 // New returns the authorizer. It has no opinion about anybody but nodes.
@@ -57,7 +58,9 @@ func (o Objects) authorize(ctx context.Context, attributes authorizer.Attributes
 			v, err = o.askDrivers(ctx, node, r)
 		}
 	case v.byAttachment:
-		v, err = o.askAttachment(ctx, node, r)
+		v, err = ask(ctx, node, r, o.Attachment, ofAttachment)
+	case v.bySlice:
+		v, err = ask(ctx, node, r, o.Slice, ofSlice)
 	}
 	if err != nil {
 		return authorizer.DecisionNoOpinion, "", err

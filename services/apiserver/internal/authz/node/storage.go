@@ -15,25 +15,6 @@ type Claim func(ctx context.Context, namespace, name, resourceVersion string) (*
 // Attachment reads a VolumeAttachment at a resource version, as Volume does. It is shared, too.
 type Attachment func(ctx context.Context, name, resourceVersion string) (*storagev1.VolumeAttachment, error)
 
-// askAttachment decides by the attachment, of which the cache cannot refuse. That one does not exist is not for every
-// node to know.
-func (o Objects) askAttachment(ctx context.Context, node string, r request) (verdict, error) {
-	v := refuse(unrelated, node)
-	for _, version := range []string{"0", ""} {
-		attachment, err := o.Attachment(ctx, r.Name, version)
-		switch {
-		case apierrors.IsNotFound(err) || err != nil && version == "0":
-			continue
-		case err != nil:
-			return verdict{}, fmt.Errorf("reading the attachment %q: %w", r.Name, err)
-		}
-		if v = ofAttachment(node, attachment); v.allowed {
-			break
-		}
-	}
-	return v, nil
-}
-
 // askDrivers decides by the volumes that the node's Pods claim, at most as many as it has Pods.
 func (o Objects) askDrivers(ctx context.Context, node string, r request) (verdict, error) {
 	pods, err := o.Pods(ctx, node, "", "")
