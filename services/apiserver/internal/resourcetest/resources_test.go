@@ -59,6 +59,7 @@ func TestResources(t *testing.T) {
 		"cronjobs":               testCronJobs,
 		"certificates":           testCertificates,
 		"trust bundles":          testTrustBundles,
+		"devices":                testDevices,
 		"ingress classes":        testIngressClasses,
 		"proxies":                testProxies,
 		"topology labels":        testTopologyLabels,
