@@ -46,6 +46,8 @@ func ValidateStatusUpdate(p, old *corev1.Pod) field.ErrorList {
 	errs = append(errs, apivalidation.ValidateNonnegativeField(status.ObservedGeneration,
 		statusPath.Child("observedGeneration"))...)
 	errs = append(errs, validateRestarts(p, old)...)
+	errs = append(errs, validateClaimStatuses(status.ResourceClaimStatuses, p.Spec.ResourceClaims,
+		statusPath.Child("resourceClaimStatuses"))...)
 	podIPs, hostIPs := make([]string, 0, len(status.PodIPs)), make([]string, 0, len(status.HostIPs))
 	for _, ip := range status.PodIPs {
 		podIPs = append(podIPs, ip.IP)
