@@ -14,6 +14,7 @@ const (
 	limitsPrefix   = "limits."
 	countPrefix    = "count/"
 	classInfix     = ".storageclass.storage.k8s.io/"
+	devicesSuffix  = ".deviceclass.resource.k8s.io/devices"
 )
 
 // The kinds of which quotas count more than how many there are.
@@ -21,6 +22,7 @@ var (
 	Pods     = schema.GroupResource{Resource: "pods"}
 	Services = schema.GroupResource{Resource: "services"}
 	Claims   = schema.GroupResource{Resource: "persistentvolumeclaims"}
+	Devices  = schema.GroupResource{Group: "resource.k8s.io", Resource: "resourceclaims"}
 )
 
 // named are the amounts that are called by a fixed name, and the kind whose objects take them.
@@ -65,6 +67,9 @@ func Kind(name corev1.ResourceName) (schema.GroupResource, bool) {
 	if class, of, ok := strings.Cut(string(name), classInfix); ok && class != "" {
 		rest := corev1.ResourceName(of)
 		return Claims, rest == corev1.ResourceRequestsStorage || rest == corev1.ResourcePersistentVolumeClaims
+	}
+	if class, ok := strings.CutSuffix(string(name), devicesSuffix); ok {
+		return Devices, class != ""
 	}
 	plain, requested := strings.CutPrefix(string(name), requestsPrefix)
 	if strings.HasPrefix(plain, corev1.ResourceHugePagesPrefix) || requested && isExtended(plain) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,11 +36,14 @@ func TestKind(t *testing.T) {
 		"resourcequotas":                                          "resourcequotas",
 		"count/deployments.apps":                                  "deployments.apps",
 		"count/widgets.example.com":                               "widgets.example.com",
+		"gpu.example.com.deviceclass.resource.k8s.io/devices":     "resourceclaims.resource.k8s.io",
+		"count/resourceclaims.resource.k8s.io":                    "resourceclaims.resource.k8s.io",
 		// These are taken by nobody.
 		"example.com/gpu": "", "requests.kubernetes.io/thing": "", "limits.example.com/gpu": "", "count/events": "",
 		"count/": "", "count/.apps": "",
 		"count/events.events.k8s.io": "", "gold.storageclass.storage.k8s.io/pods": "",
-		".storageclass.storage.k8s.io/requests.storage": "",
+		".storageclass.storage.k8s.io/requests.storage": "", ".deviceclass.resource.k8s.io/devices": "",
+		"gpu.deviceclass.resource.k8s.io/claims": "",
 	} {
 		kind, ok := Kind(name)
 		if want == "" && ok || want != "" && (!ok || kind != schema.ParseGroupResource(want)) {
@@ -112,6 +116,46 @@ func TestUsage(t *testing.T) {
 	} {
 		if !equality.Semantic.DeepEqual(row.got, row.want) {
 			t.Errorf("%s: %v, want %v", row.name, row.got, row.want)
+		}
+	}
+}
+
+// A claim counts with all that it may get, whichever of its alternatives it gets.
+func TestDevices(t *testing.T) {
+	exactly := func(class string, mode resourcev1.DeviceAllocationMode, count int64, admin *bool,
+	) resourcev1.DeviceRequest {
+		return resourcev1.DeviceRequest{Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class,
+			AllocationMode: mode, Count: count, AdminAccess: admin}}
+	}
+	first := func(all ...resourcev1.DeviceRequest) resourcev1.DeviceRequest {
+		var request resourcev1.DeviceRequest
+		for _, r := range all {
+			request.FirstAvailable = append(request.FirstAvailable, resourcev1.DeviceSubRequest{
+				DeviceClassName: r.Exactly.DeviceClassName, AllocationMode: r.Exactly.AllocationMode,
+				Count: r.Exactly.Count})
+		}
+		return request
+	}
+	const gpus, nics = "gpu.deviceclass.resource.k8s.io/devices", "nic.deviceclass.resource.k8s.io/devices"
+	for name, row := range map[string]struct {
+		requests []resourcev1.DeviceRequest
+		want     corev1.ResourceList
+	}{
+		"none":    {nil, list()},
+		"two":     {[]resourcev1.DeviceRequest{exactly("gpu", "ExactCount", 2, ptr(false))}, list(gpus, "2")},
+		"all":     {[]resourcev1.DeviceRequest{exactly("gpu", "All", 0, nil)}, list(gpus, "32")},
+		"others'": {[]resourcev1.DeviceRequest{exactly("gpu", "ExactCount", 2, ptr(true))}, list()},
+		"of two requests": {[]resourcev1.DeviceRequest{exactly("gpu", "ExactCount", 2, nil),
+			exactly("gpu", "ExactCount", 1, nil), exactly("nic", "ExactCount", 1, nil)}, list(gpus, "3", nics, "1")},
+		"alternatives": {[]resourcev1.DeviceRequest{first(exactly("gpu", "ExactCount", 2, nil),
+			exactly("gpu", "ExactCount", 4, nil), exactly("nic", "ExactCount", 1, nil)),
+			exactly("gpu", "ExactCount", 1, nil)}, list(gpus, "5", nics, "1")},
+	} {
+		claim := &resourcev1.ResourceClaim{Spec: resourcev1.ResourceClaimSpec{
+			Devices: resourcev1.DeviceClaim{Requests: row.requests}}}
+		row.want["count/resourceclaims.resource.k8s.io"] = resource.MustParse("1")
+		if got := ResourceClaim(claim); !equality.Semantic.DeepEqual(got, row.want) {
+			t.Errorf("%s: %v, want %v", name, got, row.want)
 		}
 	}
 }

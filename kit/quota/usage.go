@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -114,6 +115,39 @@ func Claim(claim *corev1.PersistentVolumeClaim) corev1.ResourceList {
 		usage[ofClass+corev1.ResourceRequestsStorage] = storage
 	}
 	return usage
+}
+
+// ResourceClaim is what a claim of devices takes at most: of each class that it may get devices of as many as it may
+// get, be it by another of the alternatives. What is asked for as an administrator is others' devices.
+func ResourceClaim(claim *resourcev1.ResourceClaim) corev1.ResourceList {
+	usage := Object(Devices)
+	for i := range claim.Spec.Devices.Requests {
+		most := map[string]int64{}
+		request := &claim.Spec.Devices.Requests[i]
+		if exact := request.Exactly; exact != nil && (exact.AdminAccess == nil || !*exact.AdminAccess) {
+			most[exact.DeviceClassName] = max(0, devices(exact.AllocationMode, exact.Count))
+		}
+		for j := range request.FirstAvailable {
+			alternative := &request.FirstAvailable[j]
+			count := devices(alternative.AllocationMode, alternative.Count)
+			most[alternative.DeviceClassName] = max(most[alternative.DeviceClassName], count)
+		}
+		for class, count := range most {
+			name := corev1.ResourceName(class + devicesSuffix)
+			amount := usage[name]
+			amount.Add(*resource.NewQuantity(count, resource.DecimalSI))
+			usage[name] = amount
+		}
+	}
+	return usage
+}
+
+// devices are how many a request may get: of all that there are, as many as a claim may have.
+func devices(mode resourcev1.DeviceAllocationMode, count int64) int64 {
+	if mode == resourcev1.DeviceAllocationModeAll {
+		return resourcev1.AllocationResultsMaxSize
+	}
+	return count
 }
 
 func one() resource.Quantity { return *resource.NewQuantity(1, resource.DecimalSI) }

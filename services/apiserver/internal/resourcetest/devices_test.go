@@ -2,6 +2,7 @@ package resourcetest
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -86,6 +87,29 @@ func testDevices(t *testing.T, s *servertest.Server) {
 	t.Run("rights", func(t *testing.T) { testDeviceRights(t, s, ns) })
 	t.Run("administrators", func(t *testing.T) { testDeviceAdministrators(t, s) })
 	t.Run("slices", func(t *testing.T) { testSlices(t, s) })
+	t.Run("quotas", func(t *testing.T) { testQuotaOfDevices(t, s) })
+}
+
+// testQuotaOfDevices: what claims may get at most is charged by class.
+func testQuotaOfDevices(t *testing.T, s *servertest.Server) {
+	ctx, ns := t.Context(), s.Namespace(t, "quota-devices")
+	const class = "gpu.example.com.deviceclass.resource.k8s.io/devices"
+	newQuota(t, s, ns, "devices", amounts(class, "1", "count/resourceclaims.resource.k8s.io", "9"))
+	claims := s.Client.ResourceV1().ResourceClaims(ns)
+	servertest.Eventually(t, "the quota holds", func(ctx context.Context) string {
+		two := gpuClaim("two", nil)
+		two.Spec.Devices.Requests[0].Exactly.Count = 2
+		_, err := claims.Create(ctx, two, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if !apierrors.IsForbidden(err) || isUnknown(err) {
+			return fmt.Sprint("a claim for two devices: ", err)
+		}
+		refused(t, err, "exceeded quota: devices, requested: "+class+"=2, used: "+class+"=0, limited: "+class+"=1")
+		return ""
+	})
+	must[*resourcev1.ResourceClaim](t, "creating")(claims.Create(ctx, gpuClaim("one", nil), metav1.CreateOptions{}))
+	if got := used(t, s, ns, "devices", class); got != "1" {
+		t.Errorf("%s devices are charged", got)
+	}
 }
 
 // testDeviceRights: who writes a status allocates nothing without the right to, and tells of no driver's devices but

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
@@ -30,6 +31,7 @@ func evaluators() []libraryquota.Evaluator {
 		evaluator[*corev1.Service]{kind: quota.Services, handles: chargesChanges, usage: quota.Service},
 		evaluator[*corev1.PersistentVolumeClaim]{kind: quota.Claims, handles: chargesClaim, usage: quota.Claim,
 			scopes: quota.ClaimScopes},
+		evaluator[*resourcev1.ResourceClaim]{kind: quota.Devices, handles: chargesChanges, usage: quota.ResourceClaim},
 	}
 	for _, name := range []corev1.ResourceName{corev1.ResourceConfigMaps, corev1.ResourceSecrets,
 		corev1.ResourceReplicationControllers, corev1.ResourceQuotas} {

@@ -107,6 +107,8 @@ func TestHandles(t *testing.T) {
 		{"persistentvolumeclaims", "", "CREATE", true}, {"persistentvolumeclaims", "", "UPDATE", true},
 		{"persistentvolumeclaims", "status", "UPDATE", true}, {"secrets", "", "CREATE", true},
 		{"secrets", "", "UPDATE", false},
+		{"resourceclaims.resource.k8s.io", "", "CREATE", true},
+		{"resourceclaims.resource.k8s.io", "status", "UPDATE", false},
 	} {
 		a := admission.NewAttributesRecord(nil, nil, schema.GroupVersionKind{}, "ns", "name",
 			schema.GroupVersionResource{Resource: row.kind}, row.subresource, row.operation, nil, false, nil)

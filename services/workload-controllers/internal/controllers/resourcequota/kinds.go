@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,8 +23,8 @@ import (
 // syncTimeout bounds the wait for the objects of a kind; it is tried again.
 const syncTimeout = 10 * time.Second
 
-// Kinds watches the objects, other than Pods, that some quota counts: Services and claims whole, of all else only the
-// metadata.
+// Kinds watches the objects, other than Pods, that some quota counts: Services and claims, of devices too, whole, of all
+// else only the metadata.
 type Kinds struct {
 	cache  cache.Cache
 	mapper meta.RESTMapper
@@ -70,6 +71,8 @@ func (k *Kinds) objectOf(ctx context.Context, kind schema.GroupResource) (client
 		return &corev1.Service{}, nil
 	case quota.Claims:
 		return &corev1.PersistentVolumeClaim{}, nil
+	case quota.Devices:
+		return &resourcev1.ResourceClaim{}, nil
 	}
 	gvk, err := k.mapper.KindFor(kind.WithVersion(""))
 	if meta.IsNoMatchError(err) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -165,6 +166,8 @@ func of(kind schema.GroupResource, o client.Object) item {
 		return item{usage: quota.Service(o)}
 	case *corev1.PersistentVolumeClaim:
 		return item{usage: quota.Claim(o), scopes: quota.ClaimScopes(o)}
+	case *resourcev1.ResourceClaim:
+		return item{usage: quota.ResourceClaim(o)}
 	}
 	return item{usage: quota.Object(kind)}
 }
