@@ -26,6 +26,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/persistentvolume"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicaset"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicationcontroller"
+	"keelson.dev/services/workload-controllers/internal/controllers/resourceclaim"
 	"keelson.dev/services/workload-controllers/internal/controllers/resourcequota"
 	"keelson.dev/services/workload-controllers/internal/controllers/rootca"
 	"keelson.dev/services/workload-controllers/internal/controllers/serviceaccount"
@@ -79,6 +80,7 @@ func All(o Options) []controller.Registration {
 		persistentvolume.Registration(cmp.Or(o.Volumes, &persistentvolume.Volumes{}), o.Concurrent),
 		replicaset.Registration(feed, o.Concurrent),
 		replicationcontroller.Registration(feed, o.Concurrent),
+		resourceclaim.Registration(o.Concurrent),
 		resourcequota.Registration(feed, o.Concurrent),
 		serviceaccount.Registration(o.Concurrent),
 		servicecidr.Registration(o.Concurrent),

@@ -50,8 +50,8 @@ var wishes = map[string]func(*wild) any{
 
 // countless are the controllers whose objects name no number of things to make.
 var countless = []string{"attachdetach", "csrapproving", "csrcleaner", "csrsigning", "endpoint", "endpointslice",
-	"endpointslicemirroring", "ephemeralvolume", "nodeipam", "persistentvolume", "resourcequota", "rootca",
-	"serviceaccount", "servicecidr", "trustbundle"}
+	"endpointslicemirroring", "ephemeralvolume", "nodeipam", "persistentvolume", "resourceclaim", "resourcequota",
+	"rootca", "serviceaccount", "servicecidr", "trustbundle"}
 
 const (
 	// passes are as many that one that walks over all that is wished for does not come to an end in a test's time.

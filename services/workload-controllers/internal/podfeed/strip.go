@@ -40,9 +40,11 @@ func stripPod(pod *corev1.Pod) *corev1.Pod {
 		Volumes: claiming(pod.Spec.Volumes), Affinity: affinity,
 		PriorityClassName:     shared(pod.Spec.PriorityClassName),
 		ActiveDeadlineSeconds: pod.Spec.ActiveDeadlineSeconds,
+		ResourceClaims:        pod.Spec.ResourceClaims,
 	}
 	status := corev1.PodStatus{Phase: shared(pod.Status.Phase), StartTime: pod.Status.StartTime,
-		PodIP: pod.Status.PodIP, PodIPs: pod.Status.PodIPs, QOSClass: shared(pod.Status.QOSClass)}
+		PodIP: pod.Status.PodIP, PodIPs: pod.Status.PodIPs, QOSClass: shared(pod.Status.QOSClass),
+		ResourceClaimStatuses: pod.Status.ResourceClaimStatuses}
 	if ofJob(pod) {
 		status.Conditions = pod.Status.Conditions
 		status.ContainerStatuses = ends(pod.Status.ContainerStatuses)

@@ -71,8 +71,6 @@ func (k *Kinds) objectOf(ctx context.Context, kind schema.GroupResource) (client
 		return &corev1.Service{}, nil
 	case quota.Claims:
 		return &corev1.PersistentVolumeClaim{}, nil
-	case quota.Devices:
-		return &resourcev1.ResourceClaim{}, nil
 	}
 	gvk, err := k.mapper.KindFor(kind.WithVersion(""))
 	if meta.IsNoMatchError(err) {
@@ -87,6 +85,9 @@ func (k *Kinds) objectOf(ctx context.Context, kind schema.GroupResource) (client
 		return nil, nil
 	} else if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", kind, err)
+	}
+	if kind == quota.Devices {
+		return &resourcev1.ResourceClaim{}, nil
 	}
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(gvk)

@@ -1,0 +1,80 @@
+// Package resourceclaim makes the ResourceClaims that Pods ask for by templates, says in the Pods' status which those
+// are, and takes claims from Pods that need them no more.
+//
+//	decide.go            which claims a Pod lacks, and which claim is which of its (pure)
+//	decide_claim.go      who needs a claim no more, and what becomes of it (pure)
+//	decide_explain.go    what a decision came to, in words
+//	events.go            the events that users see (pure)
+//	stores.go            who names whom
+//	reconcile.go         observe and apply, for Pods; reconcile_claim.go for claims
+//	controller.go        what it reads and writes; watch.go: what wakes a Pod or a claim up
+package resourceclaim
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/kit/explain"
+	"keelson.dev/kit/rights"
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/wake"
+	"keelson.dev/services/workload-controllers/internal/write"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "resourceclaim"
+
+// Registration describes the controller. concurrent is how many Pods and claims it works on at once.
+func Registration(concurrent int) controller.Registration {
+	devices := func(verbs []string, resources ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{resourcev1.GroupName}, Resources: resources, Verbs: verbs}
+	}
+	return controller.Registration{
+		Name:        Name,
+		Explains:    []string{"Pod"},
+		EventSource: eventSource,
+		Rules: []rbacv1.PolicyRule{
+			wake.QuotaRule,
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"pods/finalizers"}, Verbs: []string{"update"}},
+			{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}},
+			devices([]string{"list", "watch"}, "resourceclaimtemplates"),
+			devices([]string{"create", "delete", "list", "update", "watch"}, "resourceclaims"),
+			devices([]string{"update"}, "resourceclaims/binding", "resourceclaims/status"),
+			rights.Events,
+		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, concurrent) },
+	}
+}
+
+func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
+	stores, err := storesOf(s.Cache)
+	if err != nil {
+		return nil, err
+	}
+	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
+	c := &Controller{client: own, live: s.Live, stores: stores, gate: pending, recorder: s.Recorder,
+		writer: &write.Writer{Client: own, Kind: "resourceclaim", Gate: pending, Store: stores.claims}}
+	built, err := wake.NewReconciler(s, concurrent, reconcile.Reconciler(c))
+	if err != nil {
+		return nil, err
+	}
+	s.Explain(explain.Explainer(c.podSteps(), account, leaves))
+	if err := built.Watch(source.Kind(s.Cache, &corev1.Pod{}, c.onPod())); err != nil {
+		return nil, fmt.Errorf("watching Pods: %w", err)
+	}
+	if err := built.Watch(source.Kind(s.Cache, &resourcev1.ResourceClaim{}, c.onClaim())); err != nil {
+		return nil, fmt.Errorf("watching ResourceClaims: %w", err)
+	}
+	if err := built.Watch(source.Kind(s.Cache, &resourcev1.ResourceClaimTemplate{}, c.onTemplate())); err != nil {
+		return nil, fmt.Errorf("watching ResourceClaimTemplates: %w", err)
+	}
+	return built, nil
+}

@@ -1,0 +1,24 @@
+package resourceclaim
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/events"
+)
+
+// eventSource is what users see as the origin of the events.
+const eventSource = "resource_claim"
+
+const reasonFailed = "FailedResourceClaimCreation"
+
+// noTemplate tells that the template of a claim is not there.
+func noTemplate(asked *corev1.PodResourceClaim) events.Event {
+	return events.Warning(reasonFailed, "PodResourceClaim %s: resource claim template %q not found", asked.Name,
+		*asked.ResourceClaimTemplateName)
+}
+
+// refused tells that a claim could not be made.
+func refused(made NewClaim, err error) events.Event {
+	return events.Warning(reasonFailed, "PodResourceClaim %s: create ResourceClaim %s: %v", made.Name,
+		made.Claim.GenerateName, err)
+}

@@ -1,0 +1,73 @@
+package resourceclaim
+
+import (
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/storeindex"
+)
+
+// The indexes of Pods by the templates that they name, and of claims by the UID of the Pod that they were made for.
+// Pods that name no template are in no index.
+const (
+	byTemplate = "resourceclaim/template"
+	byPod      = "resourceclaim/pod"
+)
+
+// stores are the caches that decisions are made from. What they return is shared: read only.
+type stores struct {
+	pods, claims, templates toolscache.Indexer
+}
+
+func storesOf(from cache.Cache) (stores, error) {
+	var s stores
+	for _, kind := range []struct {
+		store  *toolscache.Indexer
+		object client.Object
+	}{{&s.pods, &corev1.Pod{}}, {&s.claims, &resourcev1.ResourceClaim{}},
+		{&s.templates, &resourcev1.ResourceClaimTemplate{}}} {
+		store, err := gate.StoreOf(from, kind.object)
+		if err != nil {
+			return s, err
+		}
+		*kind.store = store
+	}
+	return s, s.index()
+}
+
+// index adds the indexes where they are missing.
+func (s stores) index() error {
+	return errors.Join(
+		storeindex.Add(s.pods, byTemplate, func(pod *corev1.Pod) []string {
+			var keys []string
+			for i := range pod.Spec.ResourceClaims {
+				if name := pod.Spec.ResourceClaims[i].ResourceClaimTemplateName; name != nil {
+					keys = append(keys, storeindex.Key(pod.Namespace, *name))
+				}
+			}
+			return keys
+		}),
+		storeindex.Add(s.claims, byPod, func(claim *resourcev1.ResourceClaim) []string {
+			if owner := podOf(claim); owner != nil {
+				return []string{string(owner.UID)}
+			}
+			return nil
+		}),
+	)
+}
+
+// podOf is the Pod that the claim was made for, or nil.
+func podOf(claim *resourcev1.ResourceClaim) *metav1.OwnerReference {
+	owner := metav1.GetControllerOfNoCopy(claim)
+	if owner == nil || owner.Kind != podKind.Kind || owner.APIVersion != podKind.Version {
+		return nil
+	}
+	return owner
+}

@@ -1,0 +1,120 @@
+package resourceclaim
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"keelson.dev/kit/podview"
+	"keelson.dev/services/workload-controllers/internal/storeindex"
+	"keelson.dev/services/workload-controllers/internal/wake"
+)
+
+// claimPrefix is what requests for passes over claims begin with, which no name of a Pod does.
+const claimPrefix = "claim/"
+
+func claimRequest(namespace, name string) reconcile.Request {
+	return wake.Request(namespace, claimPrefix+name)
+}
+
+// onPod wakes up a Pod that may lack a claim, and the claims of one that has ended.
+func (c *Controller) onPod() handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
+	look := func(pod *corev1.Pod, q wake.Queue) {
+		if len(pod.Spec.ResourceClaims) == 0 {
+			return
+		}
+		if needsClaims(pod) && lacksName(pod) {
+			q.Add(wake.Request(pod.Namespace, pod.Name))
+		}
+		if hasEnded(pod) {
+			wakeClaims(pod, q)
+		}
+	}
+	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q wake.Queue) {
+			if needsClaims(e.Object) {
+				q.Add(wake.Request(e.Object.Namespace, e.Object.Name))
+			}
+			look(e.Object, q)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Pod], q wake.Queue) {
+			if e.ObjectOld.UID != e.ObjectNew.UID {
+				c.forget(e.ObjectOld, q)
+			}
+			look(e.ObjectNew, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Pod], q wake.Queue) {
+			c.forget(e.Object, q)
+		},
+	}
+}
+
+// forget wakes up the claims of a Pod that is gone.
+func (c *Controller) forget(pod *corev1.Pod, q wake.Queue) {
+	c.gate.Forget(pod.UID)
+	wakeClaims(pod, q)
+}
+
+// lacksName tells whether the Pod's status does not say yet which of its claims is which.
+func lacksName(pod *corev1.Pod) bool {
+	for i := range pod.Spec.ResourceClaims {
+		if _, known := podview.ResourceClaimOf(pod, &pod.Spec.ResourceClaims[i]); !known {
+			return true
+		}
+	}
+	return false
+}
+
+func wakeClaims(pod *corev1.Pod, q wake.Queue) {
+	for i := range pod.Spec.ResourceClaims {
+		if name, known := podview.ResourceClaimOf(pod, &pod.Spec.ResourceClaims[i]); known && name != "" {
+			q.Add(claimRequest(pod.Namespace, name))
+		}
+	}
+}
+
+// onClaim wakes up a claim that is for somebody, or that goes, and the Pod whose claim is gone.
+func (c *Controller) onClaim() handler.TypedFuncs[*resourcev1.ResourceClaim, reconcile.Request] {
+	look := func(claim *resourcev1.ResourceClaim, q wake.Queue) {
+		if len(claim.Status.ReservedFor) > 0 || claim.DeletionTimestamp != nil || podOf(claim) != nil {
+			q.Add(claimRequest(claim.Namespace, claim.Name))
+		}
+	}
+	return handler.TypedFuncs[*resourcev1.ResourceClaim, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*resourcev1.ResourceClaim], q wake.Queue) {
+			look(e.Object, q)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*resourcev1.ResourceClaim], q wake.Queue) {
+			if e.ObjectOld.UID != e.ObjectNew.UID {
+				c.gone(e.ObjectOld, q)
+			}
+			look(e.ObjectNew, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*resourcev1.ResourceClaim], q wake.Queue) {
+			c.gone(e.Object, q)
+		},
+	}
+}
+
+func (c *Controller) gone(claim *resourcev1.ResourceClaim, q wake.Queue) {
+	c.gate.Forget(claim.UID)
+	if owner := podOf(claim); owner != nil {
+		q.Add(wake.Request(claim.Namespace, owner.Name))
+	}
+}
+
+// onTemplate wakes up the Pods that name a template that is new. Templates never change.
+func (c *Controller) onTemplate() handler.TypedFuncs[*resourcev1.ResourceClaimTemplate, reconcile.Request] {
+	return handler.TypedFuncs[*resourcev1.ResourceClaimTemplate, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*resourcev1.ResourceClaimTemplate], q wake.Queue) {
+			for _, pod := range storeindex.Find[corev1.Pod](c.stores.pods, byTemplate,
+				storeindex.Key(e.Object.Namespace, e.Object.Name)) {
+				q.Add(wake.Request(pod.Namespace, pod.Name))
+			}
+		},
+	}
+}
