@@ -27,6 +27,7 @@ var daemonRoles = []role{
 				"storageclasses", "volumeattachments"),
 			rule(verbs("create"), "", "pods/binding"),
 			rule(verbs("patch"), "", "pods/status"),
+			rule(verbs("list", "watch"), "resource.k8s.io", "resourceclaims"),
 			rule(verbs("list", "watch"), "scheduling.k8s.io", "podgroups"),
 			rule(verbs("patch"), "scheduling.k8s.io", "podgroups/status"),
 		}),

@@ -4,12 +4,13 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // CSIDriver returns what is said of a driver. It is asked for once per volume that is set up, so that it is not
-// followed; neither are the objects that the other two methods return.
+// followed; neither are the objects that the other methods here return.
 func (c *Cache) CSIDriver(ctx context.Context, name string) (*storagev1.CSIDriver, error) {
 	return c.client.StorageV1().CSIDrivers().Get(ctx, name, metav1.GetOptions{})
 }
@@ -17,6 +18,11 @@ func (c *Cache) CSIDriver(ctx context.Context, name string) (*storagev1.CSIDrive
 // VolumeAttachment returns the object that attaches a volume to the node.
 func (c *Cache) VolumeAttachment(ctx context.Context, name string) (*storagev1.VolumeAttachment, error) {
 	return c.client.StorageV1().VolumeAttachments().Get(ctx, name, metav1.GetOptions{})
+}
+
+// ResourceClaim returns a claim of devices of one of the node's Pods.
+func (c *Cache) ResourceClaim(ctx context.Context, namespace, name string) (*resourcev1.ResourceClaim, error) {
+	return c.client.ResourceV1().ResourceClaims(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
 // DriverSecret returns what the driver of a volume of the node's Pods identifies itself with.

@@ -7,7 +7,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"keelson.dev/kit/podview"
 	"keelson.dev/services/nodeagent/internal/containerconfig"
 	"keelson.dev/services/nodeagent/internal/deviceplugin"
 	"keelson.dev/services/nodeagent/internal/downward"
@@ -16,7 +19,7 @@ import (
 // Preparation is what a Pod stands on, in the order in which it is set up.
 func (s *Steps) Preparation() []Step {
 	return []Step{
-		{Name: "claims", SetUp: awaitClaims, Reason: reasonUnallocated},
+		{Name: "claims", SetUp: s.awaitClaims, Reason: reasonUnallocated},
 		{Name: "objects", SetUp: s.watchObjects, TearDown: s.forgetObjects},
 		{Name: "folders", SetUp: s.makeFolders, TearDown: s.removeFolders},
 		{Name: "cgroup", SetUp: s.makeCgroup, TearDown: s.removeCgroup, Wide: true},
@@ -28,11 +31,26 @@ func (s *Steps) Preparation() []Step {
 // reasonUnallocated is the reason of the event about a Pod whose claims are not allocated.
 const reasonUnallocated = "FailedPrepareDynamicResources"
 
-// awaitClaims keeps a Pod that claims devices from running without them: nobody allocates claims.
-func awaitClaims(_ context.Context, pod *corev1.Pod) (time.Time, error) {
-	if len(pod.Spec.ResourceClaims) > 0 {
-		return time.Time{}, errors.New("nobody allocates the Pod's ResourceClaims: resource.k8s.io is not served by " +
-			"this cluster")
+// awaitClaims keeps a Pod that claims devices from running without them, whatever becomes of its claims: the node
+// prepares none.
+func (s *Steps) awaitClaims(ctx context.Context, pod *corev1.Pod) (time.Time, error) {
+	claims := map[string]*resourcev1.ResourceClaim{}
+	for i := range pod.Spec.ResourceClaims {
+		name, known := podview.ResourceClaimOf(pod, &pod.Spec.ResourceClaims[i])
+		if !known || name == "" {
+			continue
+		}
+		claim, err := s.Objects.ResourceClaim(ctx, pod.Namespace, name)
+		switch {
+		case err == nil:
+			claims[name] = claim
+		case !apierrors.IsNotFound(err):
+			return time.Time{}, fmt.Errorf("reading ResourceClaim %s: %w", name, err)
+		}
+	}
+	why := podview.LacksDevices(pod, func(name string) *resourcev1.ResourceClaim { return claims[name] })
+	if why != "" {
+		return time.Time{}, errors.New(why)
 	}
 	return time.Time{}, nil
 }

@@ -2,10 +2,20 @@ package steps
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientfake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
+	"keelson.dev/kit/podview"
+	"keelson.dev/services/nodeagent/internal/objectcache"
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
@@ -76,10 +86,36 @@ func TestCredentials(t *testing.T) {
 
 // A Pod that claims devices never runs without them.
 func TestClaimsAreAwaited(t *testing.T) {
-	for claims, waits := range []bool{false, true} {
-		pod := &corev1.Pod{Spec: corev1.PodSpec{ResourceClaims: make([]corev1.PodResourceClaim, claims)}}
-		if _, err := awaitClaims(t.Context(), pod); (err != nil) != waits {
-			t.Errorf("with %d claims: %v", claims, err)
+	named := corev1.PodResourceClaim{Name: "gpu", ResourceClaimName: ptr.To("gpu")}
+	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "gpu"}}
+	allocated := claim.DeepCopy()
+	allocated.Status.Allocation = &resourcev1.AllocationResult{}
+	for name, row := range map[string]struct {
+		claims []corev1.PodResourceClaim
+		there  []apiruntime.Object
+		fails  error
+		want   string
+	}{
+		"no claim":      {},
+		"missing":       {[]corev1.PodResourceClaim{named}, nil, nil, "ResourceClaim gpu does not exist"},
+		"not allocated": {[]corev1.PodResourceClaim{named}, []apiruntime.Object{claim}, nil, "ResourceClaim gpu is not allocated"},
+		"allocated":     {[]corev1.PodResourceClaim{named}, []apiruntime.Object{allocated}, nil, podview.Unprepared},
+		"not made yet": {[]corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("t")}}, nil, nil,
+			"the Pod's ResourceClaim for gpu was not made yet of ResourceClaimTemplate t"},
+		"nobody knows": {[]corev1.PodResourceClaim{named}, nil, errors.New("no answer"), "reading ResourceClaim gpu: no answer"},
+	} {
+		client := clientfake.NewClientset(row.there...)
+		if row.fails != nil {
+			client.PrependReactor("get", "resourceclaims", func(clienttesting.Action) (bool, apiruntime.Object, error) {
+				return true, nil, row.fails
+			})
+		}
+		s := New(Config{Objects: objectcache.New(t.Context(), client, func(types.UID) {})})
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default"},
+			Spec: corev1.PodSpec{ResourceClaims: row.claims}}
+		_, err := s.awaitClaims(t.Context(), pod)
+		if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.HasPrefix(err.Error(), row.want)) {
+			t.Errorf("%s: %v, want %q", name, err, row.want)
 		}
 	}
 	if first := (&Steps{}).Preparation()[0]; first.Name != "claims" || first.TearDown != nil {

@@ -156,6 +156,10 @@ func (l *loop) change(c feed.Change) {
 		l.cycle.SetPodGroup(c.PodGroup, l.now())
 	case c.GonePodGroup != nil:
 		l.cycle.RemovePodGroup(c.GonePodGroup)
+	case c.DeviceClaim != nil:
+		l.cycle.SetDeviceClaim(c.DeviceClaim)
+	case c.GoneDeviceClaim != nil:
+		l.cycle.RemoveDeviceClaim(c.GoneDeviceClaim)
 	default:
 		l.changeVolumes(c)
 	}

@@ -17,6 +17,8 @@ func Rules() []rbacv1.PolicyRule {
 			Verbs: []string{"delete", "get", "list", "watch"}},
 		rbacv1.PolicyRule{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"},
 			Verbs: []string{"list", "watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourceclaims"},
+			Verbs: []string{"list", "watch"}},
 		rbacv1.PolicyRule{APIGroups: []string{"scheduling.k8s.io"}, Resources: []string{"podgroups"},
 			Verbs: []string{"list", "watch"}},
 		rbacv1.PolicyRule{APIGroups: []string{"scheduling.k8s.io"}, Resources: []string{"podgroups/status"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -42,6 +43,12 @@ func (c *Cycle) SetClaim(claim *corev1.PersistentVolumeClaim) { c.book.SetClaim(
 
 // RemoveClaim notes that a claim is gone.
 func (c *Cycle) RemoveClaim(claim *corev1.PersistentVolumeClaim) { c.book.RemoveClaim(claim) }
+
+// SetDeviceClaim notes a ResourceClaim that is new or changed.
+func (c *Cycle) SetDeviceClaim(claim *resourcev1.ResourceClaim) { c.devices.SetClaim(claim) }
+
+// RemoveDeviceClaim notes that a ResourceClaim is gone.
+func (c *Cycle) RemoveDeviceClaim(claim *resourcev1.ResourceClaim) { c.devices.RemoveClaim(claim) }
 
 // SetVolume notes a PersistentVolume that is new or changed.
 func (c *Cycle) SetVolume(pv *corev1.PersistentVolume) { c.book.SetVolume(pv) }
@@ -199,7 +206,7 @@ func (c *Cycle) claimsTime() time.Time {
 // at when their turn comes.
 func (c *Cycle) readClaims(now time.Time) {
 	c.book.Moved(c.state)
-	stale := c.book.TakeStale()
+	stale := append(c.book.TakeStale(), c.devices.TakeStale()...)
 	if len(stale) == 0 {
 		return
 	}

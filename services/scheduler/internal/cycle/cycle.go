@@ -15,6 +15,7 @@ import (
 	"keelson.dev/kit/backoff"
 	"keelson.dev/services/scheduler/internal/class"
 	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/devices"
 	"keelson.dev/services/scheduler/internal/groups"
 	"keelson.dev/services/scheduler/internal/queue"
 	"keelson.dev/services/scheduler/internal/rules"
@@ -45,6 +46,7 @@ type Cycle struct {
 	byName        map[types.NamespacedName]types.UID
 	unschedulable unschedulable
 	book          *volumes.Book
+	devices       *devices.Book
 	waits         waits
 	groups        *groups.Book
 	gangs         gangs
@@ -89,6 +91,7 @@ func New(config Config) *Cycle {
 			again:    map[class.ID]*class.Class{},
 		},
 		book:       volumes.New(),
+		devices:    devices.New(),
 		groups:     groups.New(),
 		gangs:      newGangs(),
 		relabelled: map[string]bool{},
@@ -312,6 +315,7 @@ func (c *Cycle) setPending(o *corev1.Pod, now time.Time) {
 	c.byName[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = o.UID
 	if p.node == "" {
 		c.book.Wait(o)
+		c.devices.Wait(o)
 	}
 	if p.node != "" {
 		p.object = o
@@ -368,6 +372,7 @@ func (c *Cycle) forget(uid types.UID) {
 	c.nominate(p, "")
 	c.classes.Leave(p.class)
 	c.book.Forget(uid)
+	c.devices.Forget(uid)
 	delete(c.pods, uid)
 	c.part(p)
 	name := types.NamespacedName{Namespace: p.object.Namespace, Name: p.object.Name}

@@ -34,6 +34,7 @@ func (c *Cycle) join(profile *rules.Profile, o *corev1.Pod) *class.Class {
 	subject.Terms = c.carry(o, c.asks(profile, o)...)
 	subject.SelectedBy = c.state.TermsThatSelect(o, subject.Terms)
 	subject.Volumes = c.book.Demand(o)
+	subject.Devices = c.devices.Blocked(o)
 	return c.classes.Join(profile, subject)
 }
 

@@ -1,5 +1,5 @@
-// Package feed brings what happens to nodes, Pods, claims, volumes and disruption budgets from the API to the
-// scheduler, reduced to what it reads.
+// Package feed brings what happens to nodes, Pods, claims of volumes and devices, volumes and disruption budgets from the
+// API to the scheduler, reduced to what it reads.
 package feed
 
 import (
@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,6 +43,8 @@ type Change struct {
 
 	Namespace, GoneNamespace *corev1.Namespace
 	PodGroup, GonePodGroup   *schedulingv1beta1.PodGroup
+
+	DeviceClaim, GoneDeviceClaim *resourcev1.ResourceClaim
 }
 
 // Feed watches nodes, Pods, what the claims of Pods depend on, what Pods belong to, and what keeps Pods from being
@@ -96,6 +99,10 @@ func New(client kubernetes.Interface, newInformer fieldmask.NewInformer, deliver
 		{apps, "statefulsets", fields.Everything(), &appsv1.StatefulSet{}, groupHandler(deliver)},
 		{policy, "poddisruptionbudgets", fields.Everything(), &policyv1.PodDisruptionBudget{},
 			budgetHandler(deliver)},
+		{client.ResourceV1().RESTClient(), "resourceclaims", fields.Everything(), &resourcev1.ResourceClaim{},
+			follow.Handler(
+				func(c *resourcev1.ResourceClaim) { deliver(Change{DeviceClaim: c}) },
+				func(c *resourcev1.ResourceClaim) { deliver(Change{GoneDeviceClaim: c}) })},
 		{scheduling, "podgroups", fields.Everything(), &schedulingv1beta1.PodGroup{}, podGroupHandler(deliver)},
 	} {
 		source := cache.NewListWatchFromClient(kind.rest, kind.resource, "", kind.selector)

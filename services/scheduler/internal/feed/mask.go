@@ -29,7 +29,7 @@ func Decoded() []fieldmask.Rule {
 			"spec.volumes.volumeSource.ephemeral": {},
 			"spec.volumes.volumeSource.image":     {"reference"},
 			"status": {"phase", "startTime", "nominatedNodeName", "conditions", "containerStatuses",
-				"initContainerStatuses", "resources", "allocatedResources"},
+				"initContainerStatuses", "resources", "allocatedResources", "resourceClaimStatuses"},
 			"status.containerStatuses":     status,
 			"status.initContainerStatuses": status,
 		}, Resource: "pods", Selector: live, Shared: map[string][]string{

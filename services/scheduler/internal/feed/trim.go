@@ -6,8 +6,10 @@ import (
 	"unique"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"keelson.dev/services/scheduler/internal/devices"
 	"keelson.dev/services/scheduler/internal/groups"
 )
 
@@ -73,7 +75,7 @@ func trimPod(object any) (any, error) {
 		return p, nil
 	}
 	p.Spec.SchedulingGates = spec.SchedulingGates
-	p.Spec.ResourceClaims = spec.ResourceClaims
+	p.Spec.ResourceClaims, p.Status.ResourceClaimStatuses = spec.ResourceClaims, status.ResourceClaimStatuses
 	p.Spec.NodeSelector = spec.NodeSelector
 	p.Spec.Affinity = spec.Affinity
 	p.Spec.Tolerations = spec.Tolerations
@@ -102,6 +104,14 @@ func trimVolumes(in []corev1.Volume, waits bool) []corev1.Volume {
 		out = append(out, v)
 	}
 	return out
+}
+
+// trimDeviceClaim keeps what is said of Pods with the claim.
+func trimDeviceClaim(object any) (any, error) {
+	if claim, ok := object.(*resourcev1.ResourceClaim); ok {
+		devices.Trim(claim)
+	}
+	return object, nil
 }
 
 func trimMeta(m *metav1.ObjectMeta) {

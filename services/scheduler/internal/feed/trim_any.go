@@ -4,6 +4,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -48,6 +49,8 @@ func trimOf(object runtime.Object) cache.TransformFunc {
 		return trimNamespace
 	case *policyv1.PodDisruptionBudget:
 		return trimBudget
+	case *resourcev1.ResourceClaim:
+		return trimDeviceClaim
 	case *schedulingv1beta1.PodGroup:
 		return trimPodGroup
 	}

@@ -42,6 +42,8 @@ type Pod struct {
 	SelectedBy []*columns.Term
 	// Volumes are what its claims ask; nil for a Pod without claims.
 	Volumes *volumes.Demand
+	// Devices is what keeps it from the devices that it claims; empty for a Pod that claims none.
+	Devices string
 }
 
 // IsSelectedBy reports whether the term selects the Pod.

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -58,7 +59,8 @@ func (m *mesh) add(object runtime.Object) bool {
 		m.claims[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = o
 	case *corev1.PersistentVolume, *corev1.Service, *corev1.ReplicationController, *appsv1.ReplicaSet,
 		*appsv1.StatefulSet, *corev1.Namespace, *policyv1.PodDisruptionBudget, *schedulingv1beta1.PodGroup,
-		*storagev1.CSINode, *storagev1.VolumeAttachment, *storagev1.CSIDriver, *storagev1.CSIStorageCapacity:
+		*storagev1.CSINode, *storagev1.VolumeAttachment, *storagev1.CSIDriver, *storagev1.CSIStorageCapacity,
+		*resourcev1.ResourceClaim:
 		m.others = append(m.others, o)
 	default:
 		return false

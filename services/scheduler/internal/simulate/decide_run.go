@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -116,6 +117,8 @@ func (r *run) loadOther(o runtime.Object) {
 		r.cycle.SetBudget(o)
 	case *schedulingv1beta1.PodGroup:
 		r.cycle.SetPodGroup(o, r.now)
+	case *resourcev1.ResourceClaim:
+		r.cycle.SetDeviceClaim(o)
 	case *storagev1.CSINode:
 		r.cycle.SetVolumeLimits(o)
 	case *storagev1.VolumeAttachment:

@@ -70,6 +70,9 @@ func sources() []source {
 		{"CSIStorageCapacity", func(ctx context.Context, c kubernetes.Interface) (runtime.Object, error) {
 			return c.StorageV1().CSIStorageCapacities("").List(ctx, all)
 		}},
+		{"ResourceClaim", func(ctx context.Context, c kubernetes.Interface) (runtime.Object, error) {
+			return c.ResourceV1().ResourceClaims("").List(ctx, all)
+		}},
 		{"ReplicationController", func(ctx context.Context, c kubernetes.Interface) (runtime.Object, error) {
 			return c.CoreV1().ReplicationControllers("").List(ctx, all)
 		}},

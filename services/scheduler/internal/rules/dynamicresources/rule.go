@@ -2,27 +2,31 @@
 package dynamicresources
 
 import (
+	"cmp"
+
+	"keelson.dev/kit/podview"
 	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/rules"
 )
 
-// unallocated is why a Pod with claims waits.
-const unallocated = "nobody allocates the Pod's ResourceClaims: resource.k8s.io is not served by this cluster"
-
-// Rule refuses every node to a Pod with spec.resourceClaims.
+// Rule refuses every node to a Pod with spec.resourceClaims, and says what keeps it from their devices.
 func Rule() rules.Rule {
 	return rules.Rule{Name: "DynamicResources",
-		Key: func(b []byte, p rules.Pod) []byte {
-			if len(p.Spec.ResourceClaims) > 0 {
-				b = append(b, 1)
-			}
-			return b
-		},
+		Key: func(b []byte, p rules.Pod) []byte { return append(b, reason(p)...) },
 		Filter: func(p rules.Pod) *rules.Filter {
-			if len(p.Spec.ResourceClaims) == 0 {
+			text := reason(p)
+			if text == "" {
 				return nil
 			}
-			return &rules.Filter{Texts: []string{unallocated}, Pins: &rules.Pins{}, Whole: true,
+			return &rules.Filter{Texts: []string{text}, Pins: &rules.Pins{}, Whole: true,
 				Judge: rules.ByShape(func(columns.View) rules.Reasons { return 1 })}
 		}}
+}
+
+// reason is why the Pod waits; empty for one that claims no devices.
+func reason(p rules.Pod) string {
+	if len(p.Spec.ResourceClaims) == 0 {
+		return ""
+	}
+	return cmp.Or(p.Devices, podview.Unprepared)
 }

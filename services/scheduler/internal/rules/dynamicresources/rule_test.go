@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"keelson.dev/kit/podview"
 	"keelson.dev/services/scheduler/internal/rules/dynamicresources"
 	"keelson.dev/services/scheduler/internal/rulestest"
 )
@@ -21,9 +22,16 @@ func claiming(names ...string) func(*corev1.Pod) {
 func TestFilter(t *testing.T) {
 	c := rulestest.New(t, rulestest.Node("n"))
 	rule := dynamicresources.Rule()
-	const want = "nobody allocates the Pod's ResourceClaims: resource.k8s.io is not served by this cluster"
-	if got := c.Refusals(rule, rulestest.Pod("p", claiming("gpu")), "n"); !slices.Equal(got, []string{want}) {
+	if got := c.Refusals(rule, rulestest.Pod("p", claiming("gpu")), "n"); !slices.Equal(got,
+		[]string{podview.Unprepared}) {
 		t.Errorf("refused for %q", got)
+	}
+	kept := c.Subject(rulestest.Pod("p", claiming("gpu")))
+	if kept.Devices = "ResourceClaim gpu does not exist"; !slices.Equal(rule.Filter(kept).Texts, []string{kept.Devices}) {
+		t.Errorf("says %q", rule.Filter(kept).Texts)
+	}
+	if string(rule.Key(nil, kept)) == string(rule.Key(nil, c.Subject(rulestest.Pod("p", claiming("gpu"))))) {
+		t.Error("Pods of which something else is said are one class")
 	}
 	if f := rule.Filter(c.Subject(rulestest.Pod("q"))); f != nil {
 		t.Error("a Pod without claims has a filter")
