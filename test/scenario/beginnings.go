@@ -66,7 +66,7 @@ func (w *World) talkTo(name string) {
 }
 
 // NeverRan ends Pods whose containers never ran, of which nothing is said how these ended, and makes some that wait for
-// claims that nobody allocates.
+// claims that are not there.
 //
 // POD-078, JOB-091
 func NeverRan(t *testing.T, m mesh.Mesh) {
@@ -120,9 +120,9 @@ spec:
 `, "apply", "-f", "-")
 	w.awaitOutput([]string{"NodeAffinity"}, "get", "pod", "elsewhere")
 	w.awaitOutput([]string{"DeadlineExceeded"}, "get", "pod", "late")
-	const unallocated = "nobody allocates the Pod's ResourceClaims"
-	w.awaitOutput([]string{"FailedScheduling", unallocated}, "describe", "pod", "claiming")
-	w.awaitOutput([]string{"FailedPrepareDynamicResources", unallocated}, "describe", "pod", "bound")
+	const none = "ResourceClaim gpu does not exist"
+	w.awaitOutput([]string{"FailedScheduling", none}, "describe", "pod", "claiming")
+	w.awaitOutput([]string{"FailedPrepareDynamicResources", none}, "describe", "pod", "bound")
 }
 
 // onePod returns a look at whether there is a Pod as it should be, and no other.

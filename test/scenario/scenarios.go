@@ -22,6 +22,7 @@ var Everywhere = []Scenario{
 	{"StatefulSetInOrder", StatefulSetInOrder},
 	{"StatefulSetClaims", StatefulSetClaims},
 	{"EphemeralVolume", EphemeralVolume},
+	{"ClaimedDevices", ClaimedDevices},
 	{"CascadeBackground", CascadeBackground},
 	{"CascadeForeground", CascadeForeground},
 	{"CascadeCircle", CascadeCircle},
