@@ -27,7 +27,8 @@ func TestResourceClaims(t *testing.T) {
 			t.Errorf("%s: %q, %t", pod.Spec.ResourceClaims[i].Name, name, known)
 		}
 	}
-	for name, want := range map[string]bool{"gpu": true, "p-made-x": true, "other": false, "foreign": false, "": false} {
+	for name, want := range map[string]bool{"gpu": true, "p-made-x": true, "other": false, "foreign": false,
+		"": false} {
 		if got := UsesResourceClaim(pod, name); got != want {
 			t.Errorf("uses %q: %t", name, got)
 		}
@@ -85,21 +86,30 @@ func TestLacksDevices(t *testing.T) {
 		claims []*resourcev1.ResourceClaim
 		want   string
 	}{
-		"claims nothing":    {named(), nil, ""},
-		"no claim":          {named("gpu"), nil, "ResourceClaim gpu does not exist"},
-		"of another's name": {named("gpu"), []*resourcev1.ResourceClaim{claim("nic")}, "ResourceClaim gpu does not exist"},
+		"claims nothing": {named(), nil, ""},
+		"no claim":       {named("gpu"), nil, "ResourceClaim gpu does not exist"},
+		"of another's name": {named("gpu"), []*resourcev1.ResourceClaim{claim("nic")},
+			"ResourceClaim gpu does not exist"},
 		"not allocated": {named("gpu"), []*resourcev1.ResourceClaim{claim("gpu")},
 			"ResourceClaim gpu is not allocated, and nobody in this cluster allocates devices"},
-		"being deleted":          {named("gpu"), []*resourcev1.ResourceClaim{claim("gpu", leaving)}, "ResourceClaim gpu is being deleted"},
-		"the second":             {named("gpu", "nic"), []*resourcev1.ResourceClaim{claim("gpu", allocated)}, "ResourceClaim nic does not exist"},
-		"allocated by others":    {named("gpu"), []*resourcev1.ResourceClaim{claim("gpu", allocated)}, Unprepared},
-		"not made yet":           {templated(nil), nil, "the Pod's ResourceClaim for gpu was not made yet of ResourceClaimTemplate t"},
-		"made, and gone":         {templated(ptr.To("p-gpu-x")), nil, "the Pod's ResourceClaim for gpu does not exist"},
-		"made for another":       {templated(ptr.To("c")), []*resourcev1.ResourceClaim{claim("c", madeFor("q"), allocated)}, "the Pod's ResourceClaim for gpu was made for another Pod"},
-		"made":                   {templated(ptr.To("c")), []*resourcev1.ResourceClaim{claim("c", madeFor("p"))}, "the Pod's ResourceClaim for gpu is not allocated, and nobody in this cluster allocates devices"},
-		"made and allocated":     {templated(ptr.To("c")), []*resourcev1.ResourceClaim{claim("c", madeFor("p"), allocated)}, Unprepared},
-		"said to be of no need":  {templated(ptr.To("")), nil, Unprepared},
-		"by name, for whom ever": {named("c"), []*resourcev1.ResourceClaim{claim("c", madeFor("q"), allocated)}, Unprepared},
+		"being deleted": {named("gpu"), []*resourcev1.ResourceClaim{claim("gpu", leaving)},
+			"ResourceClaim gpu is being deleted"},
+		"the second": {named("gpu", "nic"), []*resourcev1.ResourceClaim{claim("gpu", allocated)},
+			"ResourceClaim nic does not exist"},
+		"allocated by others": {named("gpu"), []*resourcev1.ResourceClaim{claim("gpu", allocated)}, Unprepared},
+		"not made yet": {templated(nil), nil,
+			"the Pod's ResourceClaim for gpu was not made yet of ResourceClaimTemplate t"},
+		"made, and gone": {templated(ptr.To("p-gpu-x")), nil, "the Pod's ResourceClaim for gpu does not exist"},
+		"made for another": {templated(ptr.To("c")),
+			[]*resourcev1.ResourceClaim{claim("c", madeFor("q"), allocated)},
+			"the Pod's ResourceClaim for gpu was made for another Pod"},
+		"made": {templated(ptr.To("c")), []*resourcev1.ResourceClaim{claim("c", madeFor("p"))},
+			"the Pod's ResourceClaim for gpu is not allocated, and nobody in this cluster allocates devices"},
+		"made and allocated": {templated(ptr.To("c")),
+			[]*resourcev1.ResourceClaim{claim("c", madeFor("p"), allocated)}, Unprepared},
+		"said to be of no need": {templated(ptr.To("")), nil, Unprepared},
+		"by name, for whom ever": {named("c"), []*resourcev1.ResourceClaim{claim("c", madeFor("q"), allocated)},
+			Unprepared},
 	} {
 		got := LacksDevices(row.pod, func(name string) *resourcev1.ResourceClaim {
 			for _, c := range row.claims {

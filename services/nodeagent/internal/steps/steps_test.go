@@ -96,13 +96,15 @@ func TestClaimsAreAwaited(t *testing.T) {
 		fails  error
 		want   string
 	}{
-		"no claim":      {},
-		"missing":       {[]corev1.PodResourceClaim{named}, nil, nil, "ResourceClaim gpu does not exist"},
-		"not allocated": {[]corev1.PodResourceClaim{named}, []apiruntime.Object{claim}, nil, "ResourceClaim gpu is not allocated"},
-		"allocated":     {[]corev1.PodResourceClaim{named}, []apiruntime.Object{allocated}, nil, podview.Unprepared},
+		"no claim": {},
+		"missing":  {[]corev1.PodResourceClaim{named}, nil, nil, "ResourceClaim gpu does not exist"},
+		"not allocated": {[]corev1.PodResourceClaim{named}, []apiruntime.Object{claim}, nil,
+			"ResourceClaim gpu is not allocated"},
+		"allocated": {[]corev1.PodResourceClaim{named}, []apiruntime.Object{allocated}, nil, podview.Unprepared},
 		"not made yet": {[]corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("t")}}, nil, nil,
 			"the Pod's ResourceClaim for gpu was not made yet of ResourceClaimTemplate t"},
-		"nobody knows": {[]corev1.PodResourceClaim{named}, nil, errors.New("no answer"), "reading ResourceClaim gpu: no answer"},
+		"nobody knows": {[]corev1.PodResourceClaim{named}, nil, errors.New("no answer"),
+			"reading ResourceClaim gpu: no answer"},
 	} {
 		client := clientfake.NewClientset(row.there...)
 		if row.fails != nil {

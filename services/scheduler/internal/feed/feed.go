@@ -1,5 +1,5 @@
-// Package feed brings what happens to nodes, Pods, claims of volumes and devices, volumes and disruption budgets from the
-// API to the scheduler, reduced to what it reads.
+// Package feed brings what happens to nodes, Pods, claims of volumes and devices, volumes and disruption budgets from
+// the API to the scheduler, reduced to what it reads.
 package feed
 
 import (

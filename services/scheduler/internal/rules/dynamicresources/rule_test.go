@@ -27,7 +27,8 @@ func TestFilter(t *testing.T) {
 		t.Errorf("refused for %q", got)
 	}
 	kept := c.Subject(rulestest.Pod("p", claiming("gpu")))
-	if kept.Devices = "ResourceClaim gpu does not exist"; !slices.Equal(rule.Filter(kept).Texts, []string{kept.Devices}) {
+	if kept.Devices = "ResourceClaim gpu does not exist"; !slices.Equal(rule.Filter(kept).Texts,
+		[]string{kept.Devices}) {
 		t.Errorf("says %q", rule.Filter(kept).Texts)
 	}
 	if string(rule.Key(nil, kept)) == string(rule.Key(nil, c.Subject(rulestest.Pod("p", claiming("gpu"))))) {

@@ -61,7 +61,8 @@ func claimOf(name, asked string, changes ...func(*resourcev1.ResourceClaim)) *re
 func leaving(claim *resourcev1.ResourceClaim) { claim.DeletionTimestamp = ptr.To(metav1.Unix(1, 0)) }
 
 func TestDecide(t *testing.T) {
-	const missing = `Warning FailedResourceClaimCreation PodResourceClaim gpu: resource claim template "one-gpu" not found`
+	const missing = "Warning FailedResourceClaimCreation PodResourceClaim gpu: resource claim template " +
+		`"one-gpu" not found`
 	for name, row := range map[string]struct {
 		pod        *corev1.Pod
 		own        []*resourcev1.ResourceClaim
@@ -72,21 +73,29 @@ func TestDecide(t *testing.T) {
 		leaving    int
 		event      string
 	}{
-		"none yet":        {pod: newPod(), creates: 1},
-		"made, not named": {pod: newPod(), own: []*resourcev1.ResourceClaim{claimOf("a", "gpu")}, names: map[string]string{"gpu": "a"}},
-		"made and named":  {pod: newPod(says("gpu", "a")), own: []*resourcev1.ResourceClaim{claimOf("a", "gpu")}},
-		"not needed":      {pod: newPod(says("gpu", "")), noTemplate: true},
-		"no template":     {pod: newPod(), noTemplate: true, missing: []string{"one-gpu"}, event: missing},
+		"none yet": {pod: newPod(), creates: 1},
+		"made, not named": {pod: newPod(), own: []*resourcev1.ResourceClaim{claimOf("a", "gpu")},
+			names: map[string]string{"gpu": "a"}},
+		"made and named": {pod: newPod(says("gpu", "a")), own: []*resourcev1.ResourceClaim{claimOf("a", "gpu")}},
+		"not needed":     {pod: newPod(says("gpu", "")), noTemplate: true},
+		"no template":    {pod: newPod(), noTemplate: true, missing: []string{"one-gpu"}, event: missing},
 		"no template any more": {pod: newPod(says("gpu", "a")), noTemplate: true,
 			own: []*resourcev1.ResourceClaim{claimOf("a", "gpu")}},
 		"named, and gone":      {pod: newPod(says("gpu", "a")), creates: 1},
 		"named, and another's": {pod: newPod(says("gpu", "foreign")), creates: 1},
-		"named, and for something else": {pod: newPod(says("gpu", "a")), own: []*resourcev1.ResourceClaim{claimOf("b", "nic")},
+		"named, and for something else": {pod: newPod(says("gpu", "a")),
+			own:     []*resourcev1.ResourceClaim{claimOf("b", "nic")},
 			creates: 1},
-		"its claim goes":               {pod: newPod(says("gpu", "a")), own: []*resourcev1.ResourceClaim{claimOf("a", "gpu", leaving)}, leaving: 1},
-		"its claim goes, another came": {pod: newPod(says("gpu", "a")), own: []*resourcev1.ResourceClaim{claimOf("a", "gpu", leaving), claimOf("b", "gpu")}, names: map[string]string{"gpu": "b"}},
-		"made twice":                   {pod: newPod(), own: []*resourcev1.ResourceClaim{claimOf("b", "gpu"), claimOf("a", "gpu")}, names: map[string]string{"gpu": "a"}},
-		"made twice, one is named":     {pod: newPod(says("gpu", "b")), own: []*resourcev1.ResourceClaim{claimOf("a", "gpu"), claimOf("b", "gpu")}},
+		"its claim goes": {pod: newPod(says("gpu", "a")),
+			own: []*resourcev1.ResourceClaim{claimOf("a", "gpu", leaving)}, leaving: 1},
+		"its claim goes, another came": {pod: newPod(says("gpu", "a")),
+			own:   []*resourcev1.ResourceClaim{claimOf("a", "gpu", leaving), claimOf("b", "gpu")},
+			names: map[string]string{"gpu": "b"}},
+		"made twice": {pod: newPod(),
+			own:   []*resourcev1.ResourceClaim{claimOf("b", "gpu"), claimOf("a", "gpu")},
+			names: map[string]string{"gpu": "a"}},
+		"made twice, one is named": {pod: newPod(says("gpu", "b")),
+			own: []*resourcev1.ResourceClaim{claimOf("a", "gpu"), claimOf("b", "gpu")}},
 		"named before it had a note": {pod: newPod(says("gpu", "a")), own: []*resourcev1.ResourceClaim{
 			claimOf("a", "gpu", func(c *resourcev1.ResourceClaim) { c.Annotations = nil })}},
 	} {
@@ -146,7 +155,8 @@ func TestNameBase(t *testing.T) {
 		{"web", "gpu", "web-gpu-"},
 		{strings.Repeat("p", 50), "abcdef", strings.Repeat("p", 50) + "-abcdef-"},
 		{strings.Repeat("p", 51), "abcdef", strings.Repeat("p", 50) + "-abcde-"},
-		{strings.Repeat("p", 253), strings.Repeat("c", 63), strings.Repeat("p", 44) + "-" + strings.Repeat("c", 11) + "-"},
+		{strings.Repeat("p", 253), strings.Repeat("c", 63),
+			strings.Repeat("p", 44) + "-" + strings.Repeat("c", 11) + "-"},
 		{strings.Repeat("p", 43) + "." + strings.Repeat("p", 209), strings.Repeat("c", 63),
 			strings.Repeat("p", 43) + "-" + strings.Repeat("c", 11) + "-"},
 	} {

@@ -94,7 +94,8 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 // show lets the caches show what there is.
 func (f *fixture) show(t *testing.T) {
 	t.Helper()
-	pods, claims, templates := &corev1.PodList{}, &resourcev1.ResourceClaimList{}, &resourcev1.ResourceClaimTemplateList{}
+	pods, claims, templates := &corev1.PodList{}, &resourcev1.ResourceClaimList{},
+		&resourcev1.ResourceClaimTemplateList{}
 	for _, list := range []client.ObjectList{pods, claims, templates} {
 		if err := f.api.List(t.Context(), list); err != nil {
 			t.Fatal(err)
@@ -204,13 +205,18 @@ func TestReconcileClaim(t *testing.T) {
 		claim  *resourcev1.ResourceClaim
 		want   string
 	}{
-		"its Pod is there":             {pod: newPod(), claim: claim(of(""), protected), want: "allocated, for 1, [other resource.kubernetes.io/delete-protection]"},
-		"its Pod is not seen yet":      {pod: newPod(), unseen: true, claim: claim(of(""), protected), want: "allocated, for 1, [other resource.kubernetes.io/delete-protection]"},
-		"its Pod has ended":            {pod: ended, claim: claim(of(""), protected), want: "going, free, for 0, [other]"},
-		"its Pod is gone":              {claim: claim(of(""), protected), want: "free, for 0, [other]"},
-		"another has its name":         {pod: newPod(), claim: claim(of("before"), protected), want: "free, for 0, [other]"},
-		"another has, and is not seen": {pod: newPod(), unseen: true, claim: claim(of("before"), protected), want: "free, for 0, [other]"},
-		"made for a Pod that ended":    {pod: ended, claim: claim(), want: "gone"},
+		"its Pod is there": {pod: newPod(), claim: claim(of(""), protected),
+			want: "allocated, for 1, [other resource.kubernetes.io/delete-protection]"},
+		"its Pod is not seen yet": {pod: newPod(), unseen: true, claim: claim(of(""), protected),
+			want: "allocated, for 1, [other resource.kubernetes.io/delete-protection]"},
+		"its Pod has ended": {pod: ended, claim: claim(of(""), protected),
+			want: "going, free, for 0, [other]"},
+		"its Pod is gone": {claim: claim(of(""), protected), want: "free, for 0, [other]"},
+		"another has its name": {pod: newPod(), claim: claim(of("before"), protected),
+			want: "free, for 0, [other]"},
+		"another has, and is not seen": {pod: newPod(), unseen: true, claim: claim(of("before"), protected),
+			want: "free, for 0, [other]"},
+		"made for a Pod that ended": {pod: ended, claim: claim(), want: "gone"},
 	} {
 		objects := []client.Object{row.claim}
 		if row.pod != nil {
@@ -283,7 +289,8 @@ func TestWhatWakes(t *testing.T) {
 	expect("the end of a Pod", "claim/a", "claim/fabric")
 	pods.DeleteFunc(t.Context(), event.TypedDeleteEvent[*corev1.Pod]{Object: named}, q)
 	expect("a Pod that is gone", "claim/a", "claim/fabric")
-	templates.CreateFunc(t.Context(), event.TypedCreateEvent[*resourcev1.ResourceClaimTemplate]{Object: newTemplate()}, q)
+	templates.CreateFunc(t.Context(), event.TypedCreateEvent[*resourcev1.ResourceClaimTemplate]{Object: newTemplate()},
+		q)
 	expect("a new template", "web")
 
 	plain := &resourcev1.ResourceClaim{}
@@ -297,7 +304,8 @@ func TestWhatWakes(t *testing.T) {
 	expect("a claim that was made for a Pod", "claim/a")
 	used := plain.DeepCopy()
 	serving("1")(used)
-	claims.UpdateFunc(t.Context(), event.TypedUpdateEvent[*resourcev1.ResourceClaim]{ObjectOld: plain, ObjectNew: used}, q)
+	claims.UpdateFunc(t.Context(), event.TypedUpdateEvent[*resourcev1.ResourceClaim]{ObjectOld: plain, ObjectNew: used},
+		q)
 	expect("a claim that is for somebody", "claim/plain")
 	claims.DeleteFunc(t.Context(), event.TypedDeleteEvent[*resourcev1.ResourceClaim]{Object: claimOf("a", "gpu")}, q)
 	expect("the end of a Pod's claim", "web")

@@ -23,8 +23,8 @@ import (
 // syncTimeout bounds the wait for the objects of a kind; it is tried again.
 const syncTimeout = 10 * time.Second
 
-// Kinds watches the objects, other than Pods, that some quota counts: Services and claims, of devices too, whole, of all
-// else only the metadata.
+// Kinds watches the objects, other than Pods, that some quota counts: Services and claims, of devices too, whole, of
+// all else only the metadata.
 type Kinds struct {
 	cache  cache.Cache
 	mapper meta.RESTMapper

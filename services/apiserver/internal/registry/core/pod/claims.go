@@ -17,7 +17,8 @@ func validateClaimStatuses(statuses []corev1.PodResourceClaimStatus, claims []co
 	for i, status := range statuses {
 		at := fldPath.Index(i).Child("name")
 		if !slices.ContainsFunc(claims, func(c corev1.PodResourceClaim) bool { return c.Name == status.Name }) {
-			errs = append(errs, field.Invalid(at, status.Name, "must match the name of an entry in `spec.resourceClaims`"))
+			errs = append(errs, field.Invalid(at, status.Name,
+				"must match the name of an entry in `spec.resourceClaims`"))
 		}
 		if said[status.Name] {
 			errs = append(errs, field.Duplicate(at, status.Name))

@@ -2,6 +2,7 @@ package device
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,10 +67,11 @@ func TestRequests(t *testing.T) {
 		spec *resourcev1.ResourceClaimSpec
 		want []string
 	}{
-		"one device":     {exactly(nil), nil},
-		"no request":     {&resourcev1.ResourceClaimSpec{}, nil},
-		"alternatives":   {claim(func(*resourcev1.DeviceClaim) {}), nil},
-		"without a name": {request1(func(r *resourcev1.DeviceRequest) { r.Name = "" }), []string{request + ".name: Required"}},
+		"one device":   {exactly(nil), nil},
+		"no request":   {&resourcev1.ResourceClaimSpec{}, nil},
+		"alternatives": {claim(func(*resourcev1.DeviceClaim) {}), nil},
+		"without a name": {request1(func(r *resourcev1.DeviceRequest) { r.Name = "" }),
+			[]string{request + ".name: Required"}},
 		"a malformed name": {request1(func(r *resourcev1.DeviceRequest) { r.Name = "a/b" }),
 			[]string{request + `.name: Invalid value: "a/b"`}},
 		"neither way": {request1(func(r *resourcev1.DeviceRequest) { r.Exactly = nil }),
@@ -122,13 +124,16 @@ func TestTolerations(t *testing.T) {
 		toleration resourcev1.DeviceToleration
 		want       []string
 	}{
-		"of a value":        {resourcev1.DeviceToleration{Key: "example.com/k", Value: "v", Effect: "NoExecute"}, nil},
-		"of every value":    {resourcev1.DeviceToleration{Key: "k", Operator: "Exists"}, nil},
-		"of no value":       {resourcev1.DeviceToleration{Key: "k", Operator: "Exists", Value: "v"}, []string{at + ".value: Invalid value: \"v\""}},
-		"a malformed value": {resourcev1.DeviceToleration{Key: "k", Value: "a b"}, []string{at + ".value: Invalid value: \"a b\""}},
+		"of a value":     {resourcev1.DeviceToleration{Key: "example.com/k", Value: "v", Effect: "NoExecute"}, nil},
+		"of every value": {resourcev1.DeviceToleration{Key: "k", Operator: "Exists"}, nil},
+		"of no value": {resourcev1.DeviceToleration{Key: "k", Operator: "Exists", Value: "v"},
+			[]string{at + ".value: Invalid value: \"v\""}},
+		"a malformed value": {resourcev1.DeviceToleration{Key: "k", Value: "a b"},
+			[]string{at + ".value: Invalid value: \"a b\""}},
 		// The library's checks.
-		"a malformed key":  {resourcev1.DeviceToleration{Key: "a b"}, []string{at + ".key: Invalid value: \"a b\""}},
-		"another operator": {resourcev1.DeviceToleration{Operator: "Lt"}, []string{at + ".operator: Unsupported value: \"Lt\""}},
+		"a malformed key": {resourcev1.DeviceToleration{Key: "a b"}, []string{at + ".key: Invalid value: \"a b\""}},
+		"another operator": {resourcev1.DeviceToleration{Operator: "Lt"},
+			[]string{at + ".operator: Unsupported value: \"Lt\""}},
 		"another effect": {resourcev1.DeviceToleration{Key: "k", Effect: "PreferNoSchedule"},
 			[]string{at + ".effect: Unsupported value: \"PreferNoSchedule\""}},
 	} {
@@ -157,30 +162,48 @@ func TestConstraintsAndConfiguration(t *testing.T) {
 		spec *resourcev1.ResourceClaimSpec
 		want []string
 	}{
-		"of all requests":       {constraint(resourcev1.DeviceConstraint{MatchAttribute: numa}), nil},
-		"of an alternative":     {constraint(resourcev1.DeviceConstraint{DistinctAttribute: numa, Requests: []string{"gpu", "nic/any"}}), nil},
-		"of another request":    {constraint(resourcev1.DeviceConstraint{MatchAttribute: numa, Requests: []string{"x"}}), []string{at + `.requests[0]: Invalid value: "x": must be the name`}},
-		"of another's":          {constraint(resourcev1.DeviceConstraint{MatchAttribute: numa, Requests: []string{"gpu/fast"}}), []string{at + `.requests[0]: Invalid value: "gpu/fast"`}},
-		"of something deeper":   {constraint(resourcev1.DeviceConstraint{MatchAttribute: numa, Requests: []string{"nic/any/x"}}), []string{at + `.requests[0]: Invalid value: "nic/any/x"`}},
-		"of a request and none": {constraint(resourcev1.DeviceConstraint{MatchAttribute: numa, Requests: []string{"nic/"}}), []string{at + `.requests[0]: Invalid value: "nic/"`}},
-		"of no attribute":       {constraint(resourcev1.DeviceConstraint{}), []string{at + ": Required value: exactly one of"}},
-		"of two attributes":     {constraint(resourcev1.DeviceConstraint{MatchAttribute: numa, DistinctAttribute: numa}), []string{at + ": Invalid value"}},
+		"of all requests": {constraint(resourcev1.DeviceConstraint{MatchAttribute: numa}), nil},
+		"of an alternative": {constraint(resourcev1.DeviceConstraint{DistinctAttribute: numa,
+			Requests: []string{"gpu", "nic/any"}}), nil},
+		"of another request": {constraint(resourcev1.DeviceConstraint{MatchAttribute: numa,
+			Requests: []string{"x"}}), []string{at + `.requests[0]: Invalid value: "x": must be the name`}},
+		"of another's": {constraint(resourcev1.DeviceConstraint{MatchAttribute: numa,
+			Requests: []string{"gpu/fast"}}), []string{at + `.requests[0]: Invalid value: "gpu/fast"`}},
+		"of something deeper": {constraint(resourcev1.DeviceConstraint{MatchAttribute: numa,
+			Requests: []string{"nic/any/x"}}), []string{at + `.requests[0]: Invalid value: "nic/any/x"`}},
+		"of a request and none": {constraint(resourcev1.DeviceConstraint{MatchAttribute: numa,
+			Requests: []string{"nic/"}}), []string{at + `.requests[0]: Invalid value: "nic/"`}},
+		"of no attribute": {constraint(resourcev1.DeviceConstraint{}),
+			[]string{at + ": Required value: exactly one of"}},
+		"of two attributes": {constraint(resourcev1.DeviceConstraint{MatchAttribute: numa,
+			DistinctAttribute: numa}), []string{at + ": Invalid value"}},
 		// The library's checks.
-		"of an attribute of nobody": {constraint(resourcev1.DeviceConstraint{MatchAttribute: ptr.To(resourcev1.FullyQualifiedName("numa"))}), []string{at + `.matchAttribute: Invalid value: "numa"`}},
-		"of a request twice":        {constraint(resourcev1.DeviceConstraint{MatchAttribute: numa, Requests: []string{"gpu", "gpu"}}), []string{at + `.requests[1]: Duplicate value: "gpu"`}},
+		"of an attribute of nobody": {constraint(resourcev1.DeviceConstraint{
+			MatchAttribute: ptr.To(resourcev1.FullyQualifiedName("numa"))}),
+			[]string{at + `.matchAttribute: Invalid value: "numa"`}},
+		"of a request twice": {constraint(resourcev1.DeviceConstraint{MatchAttribute: numa,
+			Requests: []string{"gpu", "gpu"}}), []string{at + `.requests[1]: Duplicate value: "gpu"`}},
 
-		"a driver is told":         {config(opaque("gpu.example.com", `{"a":1}`), "gpu"), nil},
-		"of a request not there":   {config(opaque("gpu.example.com", `{"a":1}`), "x"), []string{told + `.requests[0]: Invalid value: "x"`}},
-		"nobody is told":           {config(resourcev1.DeviceConfiguration{}), []string{told + ".opaque: Required"}},
-		"told nothing":             {config(opaque("gpu.example.com", "")), []string{told + ".opaque.parameters: Required"}},
-		"told null":                {config(opaque("gpu.example.com", "null")), []string{told + ".opaque.parameters: Required"}},
-		"told a number":            {config(opaque("gpu.example.com", "1")), []string{told + `.opaque.parameters: Invalid value: "<value omitted>": must be a valid JSON object`}},
-		"told what is no JSON":     {config(opaque("gpu.example.com", "{")), []string{told + ".opaque.parameters: Invalid value: \"<value omitted>\": error parsing data as JSON"}},
-		"told as much as may be":   {config(opaque("gpu.example.com", long(10240))), nil},
-		"told a byte more":         {config(opaque("gpu.example.com", long(10241))), []string{told + ".opaque.parameters: Too long: may not be more than 10240 bytes"}},
-		"a driver without a name":  {config(opaque("", `{}`)), []string{told + ".opaque.driver: Required"}},
-		"a driver with a long one": {config(opaque(strings.Repeat("d", 64), `{}`)), []string{told + ".opaque.driver: Too long"}},
-		"a malformed driver":       {config(opaque("a_b", `{}`)), []string{told + ".opaque.driver: Invalid value: \"a_b\""}},
+		"a driver is told": {config(opaque("gpu.example.com", `{"a":1}`), "gpu"), nil},
+		"of a request not there": {config(opaque("gpu.example.com", `{"a":1}`), "x"),
+			[]string{told + `.requests[0]: Invalid value: "x"`}},
+		"nobody is told": {config(resourcev1.DeviceConfiguration{}), []string{told + ".opaque: Required"}},
+		"told nothing": {config(opaque("gpu.example.com", "")),
+			[]string{told + ".opaque.parameters: Required"}},
+		"told null": {config(opaque("gpu.example.com", "null")),
+			[]string{told + ".opaque.parameters: Required"}},
+		"told a number": {config(opaque("gpu.example.com", "1")),
+			[]string{told + `.opaque.parameters: Invalid value: "<value omitted>": must be a valid JSON object`}},
+		"told what is no JSON": {config(opaque("gpu.example.com", "{")),
+			[]string{told + ".opaque.parameters: Invalid value: \"<value omitted>\": error parsing data as JSON"}},
+		"told as much as may be": {config(opaque("gpu.example.com", long(10240))), nil},
+		"told a byte more": {config(opaque("gpu.example.com", long(10241))),
+			[]string{told + ".opaque.parameters: Too long: may not be more than 10240 bytes"}},
+		"a driver without a name": {config(opaque("", `{}`)), []string{told + ".opaque.driver: Required"}},
+		"a driver with a long one": {config(opaque(strings.Repeat("d", 64), `{}`)),
+			[]string{told + ".opaque.driver: Too long"}},
+		"a malformed driver": {config(opaque("a_b", `{}`)),
+			[]string{told + ".opaque.driver: Invalid value: \"a_b\""}},
 	} {
 		t.Run(name, func(t *testing.T) { fieldtest.Check(t, ValidateClaim(row.spec, specPath), row.want...) })
 	}
@@ -207,12 +230,15 @@ func TestSelectors(t *testing.T) {
 		"shared ones":  {selector(`device.allowMultipleAllocations`), nil},
 		"no selector":  {resourcev1.DeviceSelector{}, []string{"spec[0].cel: Required"}},
 		"no CEL":       {selector("device."), []string{at + ": Invalid value: \"device.\": compilation failed"}},
-		"no answer":    {selector(`device.driver`), []string{at + ": Invalid value: \"device.driver\": must evaluate to bool"}},
+		"no answer": {selector(`device.driver`),
+			[]string{at + ": Invalid value: \"device.driver\": must evaluate to bool"}},
 		// Lists as attributes are off.
-		"of a list": {selector(`device.attributes["x.example.com"].models.includes("a")`), []string{at + ": Invalid value"}},
-		"too dear":  {selector(dear), []string{at + ": Forbidden: too complex, exceeds cost limit"}},
-		"longest":   {selector("true" + strings.Repeat(" ", 10236)), nil},
-		"too long":  {selector("true" + strings.Repeat(" ", 10237)), []string{at + ": Too long: may not be more than 10240 bytes"}},
+		"of a list": {selector(`device.attributes["x.example.com"].models.includes("a")`),
+			[]string{at + ": Invalid value"}},
+		"too dear": {selector(dear), []string{at + ": Forbidden: too complex, exceeds cost limit"}},
+		"longest":  {selector("true" + strings.Repeat(" ", 10236)), nil},
+		"too long": {selector("true" + strings.Repeat(" ", 10237)),
+			[]string{at + ": Too long: may not be more than 10240 bytes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := []resourcev1.DeviceSelector{row.selector}
@@ -228,10 +254,26 @@ func TestSelectors(t *testing.T) {
 func TestSelectorsAreToldOfWhereTheyStand(t *testing.T) {
 	s := NewSelectors(nil)
 	wrong := []resourcev1.DeviceSelector{selector("1"), selector("true"), selector("1")}
-	fieldtest.Check(t, s.Validate(wrong, specPath), "spec[0].cel.expression: Invalid", "spec[2].cel.expression: Invalid")
+	fieldtest.Check(t, s.Validate(wrong, specPath), "spec[0].cel.expression: Invalid",
+		"spec[2].cel.expression: Invalid")
 	if len(s.found) != 2 {
 		t.Errorf("%d expressions were compiled", len(s.found))
 	}
+}
+
+// One object may not bring more to compile than its bound: what is stored and what was seen costs nothing.
+func TestSelectorsAreBounded(t *testing.T) {
+	var all []resourcev1.DeviceSelector
+	for i := range CompiledBytes / 8192 {
+		all = append(all, selector("true"+strings.Repeat(" ", 8188-i)+strings.Repeat("\n", i)))
+	}
+	all = append(all, all[0])
+	fieldtest.Check(t, NewSelectors(nil).Validate(all, specPath))
+	more := append(slices.Clone(all), selector("1"))
+	fieldtest.Check(t, NewSelectors(nil).Validate(more, specPath), fmt.Sprintf(
+		"spec[%d].cel.expression: Forbidden: the different expressions of one object may have 65536 bytes together",
+		len(all)))
+	fieldtest.Check(t, NewSelectors(all[:1]).Validate(append(slices.Clone(all), selector("true")), specPath))
 }
 
 func TestDefault(t *testing.T) {
@@ -259,8 +301,10 @@ func TestNames(t *testing.T) {
 	}{
 		"pools": {PoolName, []string{"n1", "a/b.c/d", strings.Repeat("p", 253)},
 			[]string{"a//b", "/a", "A", strings.Repeat("p", 254)}},
-		"attributes": {QualifiedName, []string{"model", "_m", "example.com/model", "EXAMPLE.com/m", strings.Repeat("m", 32)},
-			[]string{"", "1m", "a-b", "/m", "m/", "a/b/c", "a_b/m", strings.Repeat("m", 33), strings.Repeat("d", 64) + "/m"}},
+		"attributes": {QualifiedName, []string{"model", "_m", "example.com/model", "EXAMPLE.com/m",
+			strings.Repeat("m", 32)},
+			[]string{"", "1m", "a-b", "/m", "m/", "a/b/c", "a_b/m", strings.Repeat("m", 33),
+				strings.Repeat("d", 64) + "/m"}},
 	} {
 		for _, good := range row.good {
 			if messages := row.check(good); len(messages) > 0 {
@@ -285,7 +329,8 @@ func TestBindingConditions(t *testing.T) {
 		"failures only": {nil, []string{"a"}, []string{"spec.bindingConditions: Invalid value"}},
 		"twice": {[]string{"a", "a"}, []string{"b", "b"}, []string{`spec.bindingConditions[1]: Duplicate value: "a"`,
 			`spec.bindingFailureConditions[1]: Duplicate value: "b"`}},
-		"the same":  {[]string{"a"}, []string{"a"}, []string{`spec.bindingFailureConditions[0]: Invalid value: "a": bindingFailureConditions must not overlap`}},
+		"the same": {[]string{"a"}, []string{"a"},
+			[]string{`spec.bindingFailureConditions[0]: Invalid value: "a": bindingFailureConditions must not`}},
 		"malformed": {[]string{"a b"}, []string{"c"}, []string{`spec.bindingConditions[0]: Invalid value: "a b"`}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package device is what the kinds of group resource.k8s.io share: the defaults and the checks of what a claim asks for,
-// of selectors of devices, of what drivers are told, and of the names of drivers, pools and devices.
+// Package device is what the kinds of group resource.k8s.io share: the defaults and the checks of what a claim asks
+// for, of selectors of devices, of what drivers are told, and of the names of drivers, pools and devices.
 //
 // The library generates checks of what the tags of its types say; Generated runs them. What stands here beside them is
 // what the tags do not say.

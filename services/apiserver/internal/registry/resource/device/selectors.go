@@ -1,6 +1,8 @@
 package device
 
 import (
+	"fmt"
+
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -12,10 +14,15 @@ import (
 // features are those of selectors that are on.
 var features = devicecel.Features{EnableConsumableCapacity: true}
 
+// CompiledBytes is how much text of different expressions one write may bring. To compile takes some 50 µs a byte at
+// worst, and the API's own bounds on requests and selectors let one object bring a minute of it.
+const CompiledBytes = 64 << 10
+
 // Selectors compiles the selectors of one object as those compile them that select, each expression once.
 type Selectors struct {
-	stored sets.Set[string]
-	found  map[string]field.ErrorList
+	stored   sets.Set[string]
+	found    map[string]field.ErrorList
+	compiled int
 }
 
 // NewSelectors is for an object of which the given selectors are stored: they stay valid, whatever a newer version
@@ -50,7 +57,7 @@ func (s *Selectors) validate(expression string, path *field.Path) field.ErrorLis
 	}
 	known, ok := s.found[expression]
 	if !ok {
-		known = compile(expression)
+		known = s.compile(expression)
 		s.found[expression] = known
 	}
 	errs := make(field.ErrorList, len(known))
@@ -64,9 +71,13 @@ func (s *Selectors) validate(expression string, path *field.Path) field.ErrorLis
 
 // compile returns what is wrong with an expression, of which the field is not said. The compiler is made when somebody
 // needs it: whoever has no devices pays nothing.
-func compile(expression string) field.ErrorList {
+func (s *Selectors) compile(expression string) field.ErrorList {
 	if len(expression) > resourcev1.CELSelectorExpressionMaxLength {
 		return field.ErrorList{field.TooLong(nil, "", resourcev1.CELSelectorExpressionMaxLength)}
+	}
+	if s.compiled += len(expression); s.compiled > CompiledBytes {
+		return field.ErrorList{field.Forbidden(nil, fmt.Sprintf(
+			"the different expressions of one object may have %d bytes together", CompiledBytes))}
 	}
 	kind := environment.NewExpressions
 	result := devicecel.GetCompiler(features).CompileCELExpression(expression, devicecel.Options{EnvType: &kind})

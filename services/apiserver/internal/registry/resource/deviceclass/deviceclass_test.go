@@ -49,15 +49,18 @@ func TestValidate(t *testing.T) {
 		"of a driver":      {class: class(`device.driver == "gpu.example.com"`)},
 		"of no CEL":        {class: class("device."), want: []string{"spec.selectors[0].cel.expression: Invalid"}},
 		"as it was stored": {class: class("device."), old: class("device.")},
-		"with another":     {class: class("device.", "1"), old: class("device."), want: []string{"spec.selectors[1].cel.expression: Invalid"}},
+		"with another": {class: class("device.", "1"), old: class("device."),
+			want: []string{"spec.selectors[1].cel.expression: Invalid"}},
 		"most selectors":   {class: selectors(32)},
 		"one more":         {class: selectors(33), want: []string{"spec.selectors: Too many: 33"}},
 		"told a lot":       {class: telling(long), want: []string{"spec.config[0].opaque.parameters: Too long"}},
 		"told what it was": {class: telling(long), old: telling(long)},
-		"told more":        {class: telling(long), old: telling("{}"), want: []string{"spec.config[0].opaque.parameters: Too long"}},
-		"for a resource":   {class: named("example.com/gpu")},
-		"for the API's":    {class: named("kubernetes.io/gpu"), want: []string{"spec.extendedResourceName: Invalid value"}},
-		"for cpu":          {class: named("cpu"), want: []string{"spec.extendedResourceName: Invalid value"}},
+		"told more": {class: telling(long), old: telling("{}"),
+			want: []string{"spec.config[0].opaque.parameters: Too long"}},
+		"for a resource": {class: named("example.com/gpu")},
+		"for the API's": {class: named("kubernetes.io/gpu"),
+			want: []string{"spec.extendedResourceName: Invalid value"}},
+		"for cpu": {class: named("cpu"), want: []string{"spec.extendedResourceName: Invalid value"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if row.old == nil {

@@ -19,5 +19,6 @@ var Resource = rest.Resource[*resourcev1.DeviceClass]{
 	NewList:       func() runtime.Object { return &resourcev1.DeviceClassList{} },
 	Spec:          rest.PartOf(func(c *resourcev1.DeviceClass) *resourcev1.DeviceClassSpec { return &c.Spec }),
 	Strategy:      rest.Strategy[*resourcev1.DeviceClass]{Validate: Validate, ValidateUpdate: ValidateUpdate},
-	Columns:       rest.NewColumns(rest.NameColumn[*resourcev1.DeviceClass](), rest.AgeColumn[*resourcev1.DeviceClass]()),
+	Columns: rest.NewColumns(rest.NameColumn[*resourcev1.DeviceClass](),
+		rest.AgeColumn[*resourcev1.DeviceClass]()),
 }

@@ -16,7 +16,8 @@ func TestPrepareStatus(t *testing.T) {
 		from, to func(*status)
 		left     []string
 	}{
-		"kept":               {all(has("gpu-0", "gpu-1"), says), all(has("gpu-0", "gpu-1"), says), []string{"gpu-0", "gpu-1"}},
+		"kept": {all(has("gpu-0", "gpu-1"), says), all(has("gpu-0", "gpu-1"), says),
+			[]string{"gpu-0", "gpu-1"}},
 		"one taken":          {all(has("gpu-0", "gpu-1"), says), all(has("gpu-1"), says), []string{"gpu-1"}},
 		"all taken":          {all(has("gpu-0", "gpu-1"), says), says, nil},
 		"of none it had yet": {none, says, []string{"gpu-0", "gpu-1"}},
@@ -51,15 +52,20 @@ func TestWhatAWriteChanges(t *testing.T) {
 		rebinds  bool
 		drivers  []string
 	}{
-		"nothing":             {has("gpu-0"), has("gpu-0"), false, nil},
-		"gives a device":      {none, has("gpu-0"), true, nil},
-		"takes it":            {has("gpu-0"), none, true, nil},
-		"gives it to one":     {has("gpu-0"), all(has("gpu-0"), serves(1)), true, nil},
-		"says something":      {has("gpu-0"), all(has("gpu-0"), reports("gpu-0", nil)), false, []string{"gpu.example.com"}},
-		"says the same":       {all(has("gpu-0"), reports("gpu-0", nil)), all(has("gpu-0"), reports("gpu-0", nil)), false, nil},
-		"says something else": {all(has("gpu-0"), reports("gpu-0", nil)), all(has("gpu-0"), reports("gpu-0", bad)), false, []string{"gpu.example.com"}},
-		"says nothing more":   {all(has("gpu-0"), reports("gpu-0", nil)), has("gpu-0"), false, []string{"gpu.example.com"}},
-		"says it for two":     {has("gpu-0"), all(has("gpu-0"), reports("gpu-0", nil), other), false, []string{"another.example.com", "gpu.example.com"}},
+		"nothing":         {has("gpu-0"), has("gpu-0"), false, nil},
+		"gives a device":  {none, has("gpu-0"), true, nil},
+		"takes it":        {has("gpu-0"), none, true, nil},
+		"gives it to one": {has("gpu-0"), all(has("gpu-0"), serves(1)), true, nil},
+		"says something": {has("gpu-0"), all(has("gpu-0"), reports("gpu-0", nil)), false,
+			[]string{"gpu.example.com"}},
+		"says the same": {all(has("gpu-0"), reports("gpu-0", nil)), all(has("gpu-0"), reports("gpu-0", nil)),
+			false, nil},
+		"says something else": {all(has("gpu-0"), reports("gpu-0", nil)), all(has("gpu-0"), reports("gpu-0", bad)),
+			false, []string{"gpu.example.com"}},
+		"says nothing more": {all(has("gpu-0"), reports("gpu-0", nil)), has("gpu-0"), false,
+			[]string{"gpu.example.com"}},
+		"says it for two": {has("gpu-0"), all(has("gpu-0"), reports("gpu-0", nil), other), false,
+			[]string{"another.example.com", "gpu.example.com"}},
 		// Who takes a device takes what was said of it.
 		"takes all of it":          {all(has("gpu-0"), reports("gpu-0", nil)), none, true, nil},
 		"takes, and says it still": {all(has("gpu-0"), reports("gpu-0", nil)), reports("gpu-0", nil), true, nil},

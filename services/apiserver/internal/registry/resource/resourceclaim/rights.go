@@ -66,7 +66,8 @@ func (c Config) askOnStatus(ctx context.Context, obj, old *claim) field.ErrorLis
 func (c Config) mayAny(ctx context.Context, asked authorizer.Attributes, verbs []string, driver string) (string, bool) {
 	reason, may := "", false
 	for _, verb := range verbs {
-		if reason, may = c.may(ctx, right{asked, verb, resourcev1.SubresourceDriver, asked.GetNamespace(), driver}); may {
+		needed := right{asked, verb, resourcev1.SubresourceDriver, asked.GetNamespace(), driver}
+		if reason, may = c.may(ctx, needed); may {
 			break
 		}
 	}

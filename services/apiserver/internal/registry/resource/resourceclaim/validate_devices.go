@@ -26,7 +26,8 @@ func validateAllocation(allocation *resourcev1.AllocationResult, requests device
 		errs = append(errs, device.ValidateConfiguration(&config.DeviceConfiguration, false, at)...)
 	}
 	if allocation.NodeSelector != nil {
-		errs = append(errs, podspec.ValidateNodeSelector(allocation.NodeSelector, allocationPath.Child("nodeSelector"))...)
+		at = allocationPath.Child("nodeSelector")
+		errs = append(errs, podspec.ValidateNodeSelector(allocation.NodeSelector, at)...)
 	}
 	return errs
 }
@@ -49,7 +50,8 @@ func validateReport(d *resourcev1.AllocatedDeviceStatus, path *field.Path) field
 	}
 	if d.NetworkData != nil {
 		for i, address := range d.NetworkData.IPs {
-			errs = append(errs, validation.IsValidInterfaceAddress(path.Child("networkData", "ips").Index(i), address)...)
+			at := path.Child("networkData", "ips").Index(i)
+			errs = append(errs, validation.IsValidInterfaceAddress(at, address)...)
 		}
 	}
 	return errs
