@@ -204,12 +204,7 @@ func Groups(c Config) []Group {
 			role.Entry(guard),
 			rolebinding.Entry(guard),
 		}},
-		{resourcev1.GroupName, []rest.Entry{
-			deviceclass.Resource,
-			resourceclaim.Entry(resourceclaim.Config{Namespaces: c.Namespaces, Authorizer: c.Authorizer}),
-			resourceclaimtemplate.Entry(c.Namespaces),
-			resourceslice.Resource,
-		}},
+		{resourcev1.GroupName, deviceEntries(c)},
 		{schedulingv1.GroupName, []rest.Entry{
 			podgroup.Resource,
 			priorityclass.Resource,
@@ -223,6 +218,16 @@ func Groups(c Config) []Group {
 			volumeattachment.Resource,
 			volumeattributesclass.Resource,
 		}},
+	}
+}
+
+// deviceEntries are the kinds of claims of devices.
+func deviceEntries(c Config) []rest.Entry {
+	return []rest.Entry{
+		deviceclass.Resource,
+		resourceclaim.Entry(resourceclaim.Config{Namespaces: c.Namespaces, Authorizer: c.Authorizer}),
+		resourceclaimtemplate.Entry(c.Namespaces),
+		resourceslice.Resource,
 	}
 }
 

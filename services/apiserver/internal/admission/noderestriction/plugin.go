@@ -126,13 +126,7 @@ func (p *Plugin) check(ctx context.Context, node string, a admission.Attributes)
 	case corev1.Resource("serviceaccounts"):
 		return p.checkToken(ctx, node, a)
 	case corev1.Resource("persistentvolumes"):
-		updated, is := a.GetObject().(*corev1.PersistentVolume)
-		old, was := a.GetOldObject().(*corev1.PersistentVolume)
-		if a.GetOperation() != admission.Update || a.GetSubresource() != "" || !is || !was {
-			return fmt.Errorf("unexpected operation %q, node %q can only update persistentvolumes", a.GetOperation(),
-				node)
-		}
-		return checkVolume(node, updated, old)
+		return checkVolumeWrite(node, a)
 	case certificatesv1.Resource("certificatesigningrequests"):
 		asked, is := a.GetObject().(*certificatesv1.CertificateSigningRequest)
 		if a.GetOperation() != admission.Create || a.GetSubresource() != "" || !is {
@@ -150,6 +144,15 @@ func (p *Plugin) check(ctx context.Context, node string, a admission.Attributes)
 		return checkDrivers(node, nameOf(a.GetName(), obj))
 	}
 	return nil
+}
+
+func checkVolumeWrite(node string, a admission.Attributes) error {
+	updated, is := a.GetObject().(*corev1.PersistentVolume)
+	old, was := a.GetOldObject().(*corev1.PersistentVolume)
+	if a.GetOperation() != admission.Update || a.GetSubresource() != "" || !is || !was {
+		return fmt.Errorf("unexpected operation %q, node %q can only update persistentvolumes", a.GetOperation(), node)
+	}
+	return checkVolume(node, updated, old)
 }
 
 func (p *Plugin) checkNode(ctx context.Context, node string, a admission.Attributes) error {

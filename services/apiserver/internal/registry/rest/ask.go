@@ -24,7 +24,7 @@ type askingStorage[O Object] struct {
 	ask Ask[O]
 }
 
-var _ genericrest.Creater = &askingStorage[Object]{}
+var _ genericrest.Creater = &askingStorage[Object]{} //nolint:misspell // the library spells it so
 
 // Create stores a new object.
 func (s *askingStorage[O]) Create(ctx context.Context, obj runtime.Object, validate genericrest.ValidateObjectFunc,
