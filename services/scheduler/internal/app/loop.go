@@ -152,6 +152,14 @@ func (l *loop) change(c feed.Change) {
 		l.cycle.SetBudget(c.Budget)
 	case c.GoneBudget != nil:
 		l.cycle.RemoveBudget(c.GoneBudget)
+	default:
+		l.changeWaits(c)
+	}
+}
+
+// changeWaits takes up what Pods may wait for besides nodes: their groups, and their claims of devices.
+func (l *loop) changeWaits(c feed.Change) {
+	switch {
 	case c.PodGroup != nil:
 		l.cycle.SetPodGroup(c.PodGroup, l.now())
 	case c.GonePodGroup != nil:
