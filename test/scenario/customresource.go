@@ -88,8 +88,18 @@ func (w *World) defineWidgets() (group string) {
 			w.Errorf("deleting the definition: %v", err)
 		}
 	})
-	w.Kubectl("wait", "--for=condition=Established", "--timeout=60s", "customresourcedefinition/widgets."+group)
+	w.awaitEstablished("customresourcedefinition/widgets." + group)
 	return group
+}
+
+// awaitEstablished waits until the kinds of definitions are served. kubectl wait gives up where it finds no conditions
+// yet, which a definition does not have for its first moments.
+func (w *World) awaitEstablished(definitions ...string) {
+	w.Helper()
+	w.Await("the definitions to be established", func() Answer {
+		return Left(w.TryKubectl("", append([]string{"wait", "--for=condition=Established", "--timeout=10s"},
+			definitions...)...).Complaint())
+	})
 }
 
 // ownedBy makes a ConfigMap that a widget owns.

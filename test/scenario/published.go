@@ -110,7 +110,7 @@ func (p published) used(t *testing.T, m mesh.Mesh) {
 	// Some are longer than an annotation may be: client-side apply takes them from no cluster.
 	w.Kubectl("apply", "--server-side", "-f", definitions)
 	defer w.TryKubectl("", "delete", "--ignore-not-found", "-f", definitions)
-	w.Kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", definitions)
+	w.awaitEstablished("-f", definitions)
 
 	examples := w.examples(filepath.Join(dir, "examples"))
 	w.KubectlWith(examples, "apply", "-f", "-")
