@@ -227,6 +227,11 @@ func (w *world) checkStart(a Action) {
 			w.t.Fatalf("starting %s#%d beside %s, which is %s", c.Name, a.Attempt, c.ID, c.State)
 		}
 	}
+	if r := w.in.Memory.RestartAll; r != nil {
+		if last, known := r.Last[a.Container.Spec.Name]; known && a.Attempt <= last {
+			w.t.Fatalf("starting %s#%d, which is of the time before all began anew", a.Container.Spec.Name, a.Attempt)
+		}
+	}
 	mainBegan := false
 	for i := range w.in.Observed.Containers {
 		c := &w.in.Observed.Containers[i]

@@ -180,6 +180,10 @@ func TestRestartAllGoesOn(t *testing.T) {
 				in.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "m", ContainerID: "x",
 					RestartCount: 4}}
 			}), want: []string{"StartContainer m#6"}},
+		{name: "so do those of which it has lost the last one, created and never started",
+			input: options(never, mainC("m", own), mainC("n"), s0, instance("m", 0, exited, exit(42)),
+				instance("n", 2, exited), anew("m", map[string]uint32{"m": 0, "n": 3}, "n")),
+			want: []string{"StartContainer m#1", "StartContainer n#4"}},
 		{name: "an ephemeral container that runs goes on, one that ended is not run again",
 			input: options(never, mainC("m", own), ephemeral("e"), ephemeral("f"), s0, instance("e", 0, running),
 				instance("f", 0, exited, exit(42)), instance("m", 0, exited, exit(42)),

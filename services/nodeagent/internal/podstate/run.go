@@ -253,16 +253,17 @@ func ranLong(c *observed.Container) bool {
 }
 
 // nextAttempt numbers the instance after prev. Where the runtime has lost all instances, the API's restart count goes
-// on; it may lag behind the last time that all containers began anew.
+// on. Both may lag behind the last time that all containers began anew: an instance that was created then may have gone
+// without having started.
 func (v *view) nextAttempt(e lifecycle.Entry, prev *observed.Container) uint32 {
-	if prev != nil {
-		return prev.Attempt + 1
-	}
 	least := uint32(0)
 	if r := v.in.Memory.RestartAll; r != nil {
 		if last, known := r.Last[e.Spec.Name]; known {
 			least = last + 1
 		}
+	}
+	if prev != nil {
+		return max(least, prev.Attempt+1)
 	}
 	for _, statuses := range statusLists(v.pod) {
 		for i := range statuses {
