@@ -166,14 +166,30 @@ func (a *aggregated) answers(t *testing.T) {
 	})
 }
 
-// frontProxies are the authorities that the mesh names to extensions.
+// frontProxies are the authorities that the mesh names to extensions: who is bound to the Role for them may read it.
 func (a *aggregated) frontProxies(t *testing.T) *x509.CertPool {
 	t.Helper()
-	config, err := a.Client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication",
-		metav1.GetOptions{})
-	if err != nil {
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "extension"},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role",
+			Name: "extension-apiserver-authentication-reader"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "ann"}},
+	}
+	if _, err := a.Client.RbacV1().RoleBindings(metav1.NamespaceSystem).Create(t.Context(), binding,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	ann := a.As(t, "ann")
+	var config *corev1.ConfigMap
+	servertest.Eventually(t, "the ConfigMap for extensions", func(ctx context.Context) string {
+		var err error
+		config, err = ann.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication",
+			metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		return ""
+	})
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(config.Data["requestheader-client-ca-file"])) {
 		t.Fatalf("the ConfigMap has no authority: %v", config.Data)
