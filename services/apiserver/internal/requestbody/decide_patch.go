@@ -46,6 +46,7 @@ var merged = map[string][]string{
 	"podCIDRs":                             {},
 	"podIPs":                               {"ip"},
 	"ports":                                {"containerPort", "port"},
+	"reservedFor":                          {"uid"},
 	"resourceClaimStatuses":                {"name"},
 	"resourceClaims":                       {"name"},
 	"schedulingGates":                      {"name"},
