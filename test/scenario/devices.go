@@ -85,16 +85,10 @@ func ClaimedDevices(t *testing.T, m mesh.Mesh) {
 
 	w.Kubectl("delete", "pod", "sharer")
 	w.Await("the claim of the Pod that is gone to be for nobody", func() Answer {
-		if state := w.Kubectl("get", "resourceclaim", "fabric", "-o", "jsonpath={.status.reservedFor}"); state != "" {
-			return Saw(state)
-		}
-		return ""
+		return Left(w.Kubectl("get", "resourceclaim", "fabric", "-o", "jsonpath={.status.reservedFor}"))
 	})
 	w.Kubectl("delete", "deployment", "trainer")
 	w.Await("the claims of the Pods that are gone to be gone", func() Answer {
-		if left := w.Kubectl("get", "resourceclaims", "-l", "of=template", "-o", "name"); left != "" {
-			return Saw(left)
-		}
-		return ""
+		return Left(w.Kubectl("get", "resourceclaims", "-l", "of=template", "-o", "name"))
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
@@ -153,9 +154,8 @@ func (p published) shows(w *World) {
 		return
 	}
 	kind, name, _ := strings.Cut(p.other, "/")
-	_, group, _ := strings.Cut(kind, ".")
-	version, group, _ := strings.Cut(group, ".")
-	if got := w.Kubectl("get", kind, name, "-o", "jsonpath={.apiVersion}"); got != group+"/"+version {
+	resource, _ := schema.ParseResourceArg(kind)
+	if got := w.Kubectl("get", kind, name, "-o", "jsonpath={.apiVersion}"); got != resource.GroupVersion().String() {
 		w.Errorf("%s is of %s", p.other, got)
 	}
 }
