@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,10 +122,10 @@ func TestSilentConnections(t *testing.T) {
 	t.Error("the watch that was open before has ended")
 }
 
-// TestLargeObjectsKeepNobodyWaiting: while a client has large objects patched, in several batches at once, what another
-// asks is answered again and again.
+// TestLargeObjectsKeepNobodyWaiting: while a client has large objects patched, in several batches at once and without an
+// end, what another asks is answered before a whole batch is, again and again.
 func TestLargeObjectsKeepNobodyWaiting(t *testing.T) {
-	const objects, size = 16, 900_000
+	const objects, size, small = 16, 900_000, 32
 	s := servertest.Start(t)
 	ns := s.Namespace(t, "large")
 	maps := s.Client.CoreV1().ConfigMaps(ns)
@@ -145,29 +146,32 @@ func TestLargeObjectsKeepNobodyWaiting(t *testing.T) {
 	})
 	sender := exchangeAs(t, s, "ann")
 	sender.together(t, items) // how large they are is known from now on
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		var batches sync.WaitGroup
-		for range 4 {
-			batches.Go(func() { sender.together(t, items) })
-		}
-		batches.Wait()
-	}()
-	answered := 0
-	for {
-		select {
-		case <-done:
-			if answered < objects {
-				t.Errorf("beside %d large requests of another, only %d small ones were answered", 4*objects, answered)
+	var finished atomic.Int64
+	var batches sync.WaitGroup
+	enough := make(chan struct{})
+	for range 4 {
+		batches.Go(func() {
+			for {
+				sender.together(t, items)
+				finished.Add(1)
+				select {
+				case <-enough:
+					return
+				default:
+				}
 			}
-			return
-		default:
-		}
+		})
+	}
+	for range small {
 		if _, err := s.Client.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}); err != nil {
 			t.Errorf("another client meanwhile: %v", err)
 		}
-		answered++
+	}
+	whole := finished.Load()
+	close(enough)
+	batches.Wait()
+	if whole >= small {
+		t.Errorf("%d small requests took as long as %d batches of %d large ones of another", small, whole, objects)
 	}
 }
 
