@@ -3,7 +3,6 @@ package host
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +15,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"keelson.dev/kit/linkaddress"
 	"keelson.dev/kit/netdump"
 )
 
@@ -135,9 +135,8 @@ func EnsureBridge(name string, addresses ...netip.Prefix) error {
 		attributes := netlink.NewLinkAttrs()
 		attributes.Name = name
 		// The lowest one of its ports, which it would have otherwise, becomes another as nodes come.
-		sum := sha256.Sum256([]byte(name))
-		attributes.HardwareAddr = sum[:6]
-		attributes.HardwareAddr[0] = sum[0]&^1 | 2 // of one device, given out locally
+		own := linkaddress.Of(name)
+		attributes.HardwareAddr = own[:]
 		if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attributes}); err != nil {
 			return fmt.Errorf("making the bridge %s: %w", name, err)
 		}

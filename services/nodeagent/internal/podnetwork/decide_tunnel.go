@@ -1,8 +1,9 @@
 package podnetwork
 
 import (
-	"crypto/sha256"
 	"net/netip"
+
+	"keelson.dev/kit/linkaddress"
 )
 
 // Tunnel is the VXLAN device of a node and what it knows of the others. Nothing is learnt from packets.
@@ -67,13 +68,5 @@ func hardwareOf(node Node) Hardware {
 	if len(node.Ranges) > 0 {
 		text = node.Ranges[0].String()
 	}
-	return hardware(text)
-}
-
-// hardware is an address that goes with a text.
-func hardware(text string) Hardware {
-	sum := sha256.Sum256([]byte(text))
-	h := Hardware(sum[:6])
-	h[0] = h[0]&^1 | 2 // of one device, given out locally
-	return h
+	return linkaddress.Of(text)
 }

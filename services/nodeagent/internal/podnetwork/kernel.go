@@ -12,6 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"keelson.dev/kit/linkaddress"
 	"keelson.dev/kit/netdump"
 	"keelson.dev/kit/podroute"
 )
@@ -63,7 +64,7 @@ func (k kernel) ensureBridge(plan Plan) error {
 	bridge := &netlink.Bridge{LinkAttrs: named(k.bridge)}
 	// Without one of its own a bridge has the lowest hardware address of its ports: as Pods come and go it would become
 	// another one, and what others still send to the former is lost.
-	own := hardware(k.bridge)
+	own := linkaddress.Of(k.bridge)
 	bridge.HardwareAddr = own[:]
 	link, err := ensureLink(bridge, func(netlink.Link) bool { return true })
 	if err != nil {

@@ -1,0 +1,12 @@
+// Package linkaddress gives links of the mesh hardware addresses that everybody computes alike.
+package linkaddress
+
+import "crypto/sha256"
+
+// Of is the hardware address that goes with a text: the address of one device, given out locally.
+func Of(text string) [6]byte {
+	sum := sha256.Sum256([]byte(text))
+	address := [6]byte(sum[:6])
+	address[0] = address[0]&^1 | 2
+	return address
+}
