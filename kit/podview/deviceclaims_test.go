@@ -5,9 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/podview/claimtest"
 )
 
 func TestResourceClaims(t *testing.T) {
@@ -35,81 +35,40 @@ func TestResourceClaims(t *testing.T) {
 	}
 }
 
-func named(claims ...string) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p"}}
-	for _, claim := range claims {
-		pod.Spec.ResourceClaims = append(pod.Spec.ResourceClaims, corev1.PodResourceClaim{Name: claim,
-			ResourceClaimName: &claim})
-	}
-	return pod
-}
-
-// templated asks for a claim by a template; its status says that it is the one of the name, or that none is needed.
-func templated(made *string) *corev1.Pod {
-	pod := named()
-	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("t")}}
-	if made != nil {
-		status := corev1.PodResourceClaimStatus{Name: "gpu"}
-		if *made != "" {
-			status.ResourceClaimName = made
-		}
-		pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{status}
-	}
-	return pod
-}
-
-func claim(name string, changes ...func(*resourcev1.ResourceClaim)) *resourcev1.ResourceClaim {
-	c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
-	for _, change := range changes {
-		change(c)
-	}
-	return c
-}
-
-func allocated(c *resourcev1.ResourceClaim) { c.Status.Allocation = &resourcev1.AllocationResult{} }
-
-func madeFor(uid types.UID) func(*resourcev1.ResourceClaim) {
-	return func(c *resourcev1.ResourceClaim) {
-		pod := named()
-		pod.UID = uid
-		c.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pod,
-			corev1.SchemeGroupVersion.WithKind("Pod"))}
-	}
-}
-
-func leaving(c *resourcev1.ResourceClaim) { c.DeletionTimestamp = ptr.To(metav1.Unix(1, 0)) }
-
 // Whatever becomes of its claims, something keeps a Pod that claims devices from every node, and what it is is said.
 func TestLacksDevices(t *testing.T) {
+	type claims = []*resourcev1.ResourceClaim
 	for name, row := range map[string]struct {
 		pod    *corev1.Pod
-		claims []*resourcev1.ResourceClaim
+		claims claims
 		want   string
 	}{
-		"claims nothing": {named(), nil, ""},
-		"no claim":       {named("gpu"), nil, "ResourceClaim gpu does not exist"},
-		"of another's name": {named("gpu"), []*resourcev1.ResourceClaim{claim("nic")},
+		"claims nothing": {claimtest.Claiming(), nil, ""},
+		"no claim":       {claimtest.Claiming("gpu"), nil, "ResourceClaim gpu does not exist"},
+		"of another's name": {claimtest.Claiming("gpu"), claims{claimtest.Claim("nic")},
 			"ResourceClaim gpu does not exist"},
-		"not allocated": {named("gpu"), []*resourcev1.ResourceClaim{claim("gpu")},
+		"not allocated": {claimtest.Claiming("gpu"), claims{claimtest.Claim("gpu")},
 			"ResourceClaim gpu is not allocated, and nobody in this cluster allocates devices"},
-		"being deleted": {named("gpu"), []*resourcev1.ResourceClaim{claim("gpu", leaving)},
+		"being deleted": {claimtest.Claiming("gpu"), claims{claimtest.Claim("gpu", claimtest.Leaving)},
 			"ResourceClaim gpu is being deleted"},
-		"the second": {named("gpu", "nic"), []*resourcev1.ResourceClaim{claim("gpu", allocated)},
+		"the second": {claimtest.Claiming("gpu", "nic"), claims{claimtest.Claim("gpu", claimtest.Allocated)},
 			"ResourceClaim nic does not exist"},
-		"allocated by others": {named("gpu"), []*resourcev1.ResourceClaim{claim("gpu", allocated)}, Unprepared},
-		"not made yet": {templated(nil), nil,
+		"allocated by others": {claimtest.Claiming("gpu"),
+			claims{claimtest.Claim("gpu", claimtest.Allocated)}, Unprepared},
+		"not made yet": {claimtest.Templated(nil), nil,
 			"the Pod's ResourceClaim for gpu was not made yet of ResourceClaimTemplate t"},
-		"made, and gone": {templated(ptr.To("p-gpu-x")), nil, "the Pod's ResourceClaim for gpu does not exist"},
-		"made for another": {templated(ptr.To("c")),
-			[]*resourcev1.ResourceClaim{claim("c", madeFor("q"), allocated)},
+		"made, and gone": {claimtest.Templated(ptr.To("p-gpu-x")), nil,
+			"the Pod's ResourceClaim for gpu does not exist"},
+		"made for another": {claimtest.Templated(ptr.To("c")),
+			claims{claimtest.Claim("c", claimtest.MadeFor("q"), claimtest.Allocated)},
 			"the Pod's ResourceClaim for gpu was made for another Pod"},
-		"made": {templated(ptr.To("c")), []*resourcev1.ResourceClaim{claim("c", madeFor("p"))},
+		"made": {claimtest.Templated(ptr.To("c")), claims{claimtest.Claim("c", claimtest.MadeFor("p"))},
 			"the Pod's ResourceClaim for gpu is not allocated, and nobody in this cluster allocates devices"},
-		"made and allocated": {templated(ptr.To("c")),
-			[]*resourcev1.ResourceClaim{claim("c", madeFor("p"), allocated)}, Unprepared},
-		"said to be of no need": {templated(ptr.To("")), nil, Unprepared},
-		"by name, for whom ever": {named("c"), []*resourcev1.ResourceClaim{claim("c", madeFor("q"), allocated)},
-			Unprepared},
+		"made and allocated": {claimtest.Templated(ptr.To("c")),
+			claims{claimtest.Claim("c", claimtest.MadeFor("p"), claimtest.Allocated)}, Unprepared},
+		"said to be of no need": {claimtest.Templated(ptr.To("")), nil, Unprepared},
+		"by name, for whom ever": {claimtest.Claiming("c"),
+			claims{claimtest.Claim("c", claimtest.MadeFor("q"), claimtest.Allocated)}, Unprepared},
 	} {
 		got := LacksDevices(row.pod, func(name string) *resourcev1.ResourceClaim {
 			for _, c := range row.claims {

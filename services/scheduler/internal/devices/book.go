@@ -6,6 +6,7 @@
 package devices
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -82,15 +83,9 @@ func (b *Book) Forget(uid types.UID) {
 
 // TakeStale returns the Pods of which something else may be true than at the last call.
 func (b *Book) TakeStale() []types.UID {
-	if len(b.stale) == 0 {
-		return nil
-	}
-	out := make([]types.UID, 0, len(b.stale))
-	for uid := range b.stale {
-		out = append(out, uid)
-	}
+	stale := slices.Collect(maps.Keys(b.stale))
 	clear(b.stale)
-	return out
+	return stale
 }
 
 // claimsOf are the ResourceClaims of a Pod that are known, in its order.

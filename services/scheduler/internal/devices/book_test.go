@@ -8,65 +8,23 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/podview"
+	"keelson.dev/kit/podview/claimtest"
 )
-
-func named(claims ...string) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p"}}
-	for _, claim := range claims {
-		pod.Spec.ResourceClaims = append(pod.Spec.ResourceClaims, corev1.PodResourceClaim{Name: claim,
-			ResourceClaimName: &claim})
-	}
-	return pod
-}
-
-// templated asks for a claim by a template; its status says that it is the one of the name, or that none is needed.
-func templated(made *string) *corev1.Pod {
-	pod := named()
-	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("t")}}
-	if made != nil {
-		status := corev1.PodResourceClaimStatus{Name: "gpu"}
-		if *made != "" {
-			status.ResourceClaimName = made
-		}
-		pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{status}
-	}
-	return pod
-}
-
-func claim(name string, changes ...func(*resourcev1.ResourceClaim)) *resourcev1.ResourceClaim {
-	c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
-	for _, change := range changes {
-		change(c)
-	}
-	return c
-}
-
-func allocated(c *resourcev1.ResourceClaim) { c.Status.Allocation = &resourcev1.AllocationResult{} }
-
-func madeFor(uid types.UID) func(*resourcev1.ResourceClaim) {
-	return func(c *resourcev1.ResourceClaim) {
-		pod := named()
-		pod.UID = uid
-		c.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pod,
-			corev1.SchemeGroupVersion.WithKind("Pod"))}
-	}
-}
-
-func leaving(c *resourcev1.ResourceClaim) { c.DeletionTimestamp = ptr.To(metav1.Unix(1, 0)) }
 
 // What counts of a claim is kept of it.
 func TestTrim(t *testing.T) {
+	const unallocated = "the Pod's ResourceClaim for gpu is not allocated, and nobody in this cluster allocates devices"
 	for want, c := range map[string]*resourcev1.ResourceClaim{
-		podview.Unprepared: claim("gpu", madeFor("p"), allocated),
-		"the Pod's ResourceClaim for gpu was made for another Pod": claim("gpu", madeFor("q"), allocated),
-		"the Pod's ResourceClaim for gpu is being deleted":         claim("gpu", madeFor("p"), allocated, leaving),
-		"the Pod's ResourceClaim for gpu is not allocated, and nobody in this cluster allocates devices": claim("gpu",
-			madeFor("p")),
+		podview.Unprepared: claimtest.Claim("gpu", claimtest.MadeFor("p"), claimtest.Allocated),
+		"the Pod's ResourceClaim for gpu was made for another Pod": claimtest.Claim("gpu",
+			claimtest.MadeFor("q"), claimtest.Allocated),
+		"the Pod's ResourceClaim for gpu is being deleted": claimtest.Claim("gpu", claimtest.MadeFor("p"),
+			claimtest.Allocated, claimtest.Leaving),
+		unallocated: claimtest.Claim("gpu", claimtest.MadeFor("p")),
 	} {
 		c.Labels, c.Annotations = map[string]string{"a": "b"}, map[string]string{"c": "d"}
 		c.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "r"}}
@@ -74,7 +32,7 @@ func TestTrim(t *testing.T) {
 		Trim(c)
 		b := New()
 		b.SetClaim(c)
-		if got := b.Blocked(templated(ptr.To("gpu"))); got != want {
+		if got := b.Blocked(claimtest.Templated(ptr.To("gpu"))); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 		if c.Labels != nil || c.Annotations != nil || c.Spec.Devices.Requests != nil || c.Status.ReservedFor != nil {
@@ -94,14 +52,15 @@ func TestStale(t *testing.T) {
 			uid := types.UID(fmt.Sprint(r.IntN(4)))
 			switch r.IntN(4) {
 			case 0:
-				changes := []func(*resourcev1.ResourceClaim){allocated, leaving, madeFor(uid)}
-				b.SetClaim(claim(name, changes[:r.IntN(4)]...))
+				changes := []func(*resourcev1.ResourceClaim){claimtest.Allocated, claimtest.Leaving,
+					claimtest.MadeFor(uid)}
+				b.SetClaim(claimtest.Claim(name, changes[:r.IntN(4)]...))
 			case 1:
-				b.RemoveClaim(claim(name))
+				b.RemoveClaim(claimtest.Claim(name))
 			case 2:
-				p := named(name)
+				p := claimtest.Claiming(name)
 				if r.IntN(2) == 0 {
-					p = templated([]*string{nil, ptr.To(""), &name}[r.IntN(3)])
+					p = claimtest.Templated([]*string{nil, ptr.To(""), &name}[r.IntN(3)])
 				}
 				p.UID = uid
 				b.Wait(p)

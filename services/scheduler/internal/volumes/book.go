@@ -6,6 +6,8 @@
 package volumes
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -220,13 +222,7 @@ func (b *Book) touchClass(class string) {
 
 // TakeStale returns the Pods whose demands may have changed since the last call.
 func (b *Book) TakeStale() []types.UID {
-	if len(b.stale) == 0 {
-		return nil
-	}
-	out := make([]types.UID, 0, len(b.stale))
-	for uid := range b.stale {
-		out = append(out, uid)
-	}
+	stale := slices.Collect(maps.Keys(b.stale))
 	clear(b.stale)
-	return out
+	return stale
 }
