@@ -161,3 +161,19 @@ func DataKeys[V any](data map[string]V, path *field.Path) field.ErrorList {
 	}
 	return errs
 }
+
+// DistinctTypes wants each condition of a status to have a type, which of finds, and no two to have the same one.
+func DistinctTypes[C any, S ~string](conditions []C, path *field.Path, of func(*C) S) field.ErrorList {
+	var errs field.ErrorList
+	seen := map[S]bool{}
+	for i := range conditions {
+		kind, at := of(&conditions[i]), path.Index(i).Child("type")
+		if kind == "" {
+			errs = append(errs, field.Required(at, ""))
+		} else if seen[kind] {
+			errs = append(errs, field.Duplicate(at, kind))
+		}
+		seen[kind] = true
+	}
+	return errs
+}

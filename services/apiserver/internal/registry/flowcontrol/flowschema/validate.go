@@ -8,7 +8,6 @@ import (
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
 
@@ -191,16 +190,6 @@ func validateURL(url string, path *field.Path) field.ErrorList {
 
 // ValidateStatus returns what is wrong with the status: each condition has a type of its own.
 func ValidateStatus(s *flowcontrolv1.FlowSchema) field.ErrorList {
-	var errs field.ErrorList
-	seen, path := sets.New[flowcontrolv1.FlowSchemaConditionType](), field.NewPath("status", "conditions")
-	for i := range s.Status.Conditions {
-		kind, at := s.Status.Conditions[i].Type, path.Index(i).Child("type")
-		if kind == "" {
-			errs = append(errs, field.Required(at, ""))
-		} else if seen.Has(kind) {
-			errs = append(errs, field.Duplicate(at, kind))
-		}
-		seen.Insert(kind)
-	}
-	return errs
+	return fieldcheck.DistinctTypes(s.Status.Conditions, field.NewPath("status", "conditions"),
+		func(c *flowcontrolv1.FlowSchemaCondition) flowcontrolv1.FlowSchemaConditionType { return c.Type })
 }

@@ -5,7 +5,6 @@ import (
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
 	"k8s.io/apiserver/pkg/util/shufflesharding"
@@ -135,17 +134,7 @@ func validateQueuing(q *flowcontrolv1.QueuingConfiguration, path *field.Path) fi
 
 // ValidateStatus returns what is wrong with the status: each condition has a type of its own.
 func ValidateStatus(l *level) field.ErrorList {
-	var errs field.ErrorList
-	seen := sets.New[flowcontrolv1.PriorityLevelConfigurationConditionType]()
-	path := field.NewPath("status", "conditions")
-	for i := range l.Status.Conditions {
-		kind, at := l.Status.Conditions[i].Type, path.Index(i).Child("type")
-		if kind == "" {
-			errs = append(errs, field.Required(at, ""))
-		} else if seen.Has(kind) {
-			errs = append(errs, field.Duplicate(at, kind))
-		}
-		seen.Insert(kind)
-	}
-	return errs
+	type condition = flowcontrolv1.PriorityLevelConfigurationCondition
+	return fieldcheck.DistinctTypes(l.Status.Conditions, field.NewPath("status", "conditions"),
+		func(c *condition) flowcontrolv1.PriorityLevelConfigurationConditionType { return c.Type })
 }
