@@ -120,7 +120,7 @@ func (t tableConvertor[O]) ConvertToTable(_ context.Context, object, options run
 	}
 	now := time.Now()
 	if !meta.IsListType(object) {
-		if err := t.appendRows(table, now, object); err != nil {
+		if err := t.appendRow(table, object, now); err != nil {
 			return nil, err
 		}
 		if m, err := meta.CommonAccessor(object); err == nil {
@@ -128,12 +128,15 @@ func (t tableConvertor[O]) ConvertToTable(_ context.Context, object, options run
 		}
 		return table, nil
 	}
-	items, err := meta.ExtractList(object)
-	if err != nil {
-		return nil, fmt.Errorf("reading the list's items: %w", err)
-	}
-	if err := t.appendRows(table, now, items...); err != nil {
+	if err := meta.EachListItem(object, func(item runtime.Object) error {
+		return t.appendRow(table, item, now)
+	}); err != nil {
 		return nil, err
+	}
+	if t.columns.Order != nil {
+		slices.SortStableFunc(table.Rows, func(a, b metav1.TableRow) int {
+			return t.columns.Order(a.Object.Object.(O), b.Object.Object.(O))
+		})
 	}
 	list, err := meta.ListAccessor(object)
 	if err != nil {
@@ -145,24 +148,15 @@ func (t tableConvertor[O]) ConvertToTable(_ context.Context, object, options run
 	return table, nil
 }
 
-func (t tableConvertor[O]) appendRows(table *metav1.Table, now time.Time, objects ...runtime.Object) error {
-	rows := make([]O, 0, len(objects))
-	for _, object := range objects {
-		obj, ok := object.(O)
-		if !ok {
-			return fmt.Errorf("printing a %T: not of this resource", object)
-		}
-		rows = append(rows, obj)
+func (t tableConvertor[O]) appendRow(table *metav1.Table, object runtime.Object, now time.Time) error {
+	obj, ok := object.(O)
+	if !ok {
+		return fmt.Errorf("printing a %T: not of this resource", object)
 	}
-	if t.columns.Order != nil {
-		slices.SortStableFunc(rows, t.columns.Order)
+	row := metav1.TableRow{Cells: t.columns.cells(obj, now), Object: runtime.RawExtension{Object: object}}
+	if t.columns.Conditions != nil {
+		row.Conditions = t.columns.Conditions(obj)
 	}
-	for _, obj := range rows {
-		row := metav1.TableRow{Cells: t.columns.cells(obj, now), Object: runtime.RawExtension{Object: obj}}
-		if t.columns.Conditions != nil {
-			row.Conditions = t.columns.Conditions(obj)
-		}
-		table.Rows = append(table.Rows, row)
-	}
+	table.Rows = append(table.Rows, row)
 	return nil
 }
