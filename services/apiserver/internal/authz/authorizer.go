@@ -22,10 +22,9 @@ import (
 
 // Authorizer asks the authorizers of its chain in their order. It is also the resolver of a user's rules.
 type Authorizer struct {
-	policy *rbac.Policy
-	roles  *roles
-	nodes  authorizer.Authorizer
-	chain  atomic.Pointer[chain]
+	roles *roles
+	nodes authorizer.Authorizer
+	chain atomic.Pointer[chain]
 }
 
 var (
@@ -36,8 +35,7 @@ var (
 // NewAuthorizer returns an authorizer over a policy and objects that change under it: it asks for nodes, then for
 // roles. It refuses nobody before PolicyIsComplete is called.
 func NewAuthorizer(policy *rbac.Policy, objects node.Objects) (*Authorizer, error) {
-	a := &Authorizer{policy: policy, roles: &roles{policy: policy, complete: make(chan struct{})},
-		nodes: node.New(objects)}
+	a := &Authorizer{roles: &roles{policy: policy, complete: make(chan struct{})}, nodes: node.New(objects)}
 	byDefault, err := newChain(
 		link{name: authorizationconfig.Node, asks: a.nodes, rules: nodeRules},
 		link{name: authorizationconfig.RBAC, asks: authorizer.AuthorizerFunc(a.roles.authorize),
@@ -111,7 +109,7 @@ func (a *Authorizer) UserRules(_ context.Context, who user.Info, namespace strin
 
 // RoleRules are the rules of the role that a binding in namespace refers to.
 func (a *Authorizer) RoleRules(_ context.Context, ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
-	rules, ok := a.policy.Role(rbac.RoleOf(namespace, ref))
+	rules, ok := a.roles.policy.Role(rbac.RoleOf(namespace, ref))
 	if !ok {
 		return nil, apierrors.NewNotFound(rbacv1.Resource(strings.ToLower(ref.Kind)+"s"), ref.Name)
 	}
@@ -122,7 +120,7 @@ func (a *Authorizer) rules(who user.Info, namespace string) []rbacv1.PolicyRule 
 	if privileged(who) {
 		return everything
 	}
-	return a.policy.Rules(who.GetName(), who.GetGroups(), namespace)
+	return a.roles.policy.Rules(who.GetName(), who.GetGroups(), namespace)
 }
 
 // everything is what members of system:masters may do.

@@ -19,7 +19,7 @@ import (
 // Interval is how often a file is looked at where nothing tells that it has changed. Only tests change it.
 var Interval = time.Minute
 
-// File is a file that is followed.
+// File is a file that is followed. It is read by Open, and followed from then on by Follow.
 type File struct {
 	// Flag is what names the file, Path where it is, Kind what it holds.
 	Flag, Path, Kind string
@@ -29,10 +29,25 @@ type File struct {
 	Succeeded func(content []byte)
 	Failed    func()
 	Log       *zap.Logger
+
+	inForce []byte
 }
 
-// Read returns what the file holds, which is of the kind, or why it cannot be used.
-func Read(path, kind string) ([]byte, error) {
+// Open reads the file and has first put in force what it holds. The error is one line with the flag.
+func (f *File) Open(first func(content []byte) error) error {
+	content, err := read(f.Path, f.Kind)
+	if err == nil {
+		err = first(content)
+	}
+	if err != nil {
+		return fmt.Errorf("--%s: %w", f.Flag, Wrong(f.Path, err))
+	}
+	f.inForce = content
+	return nil
+}
+
+// read returns what the file holds, which is of the kind, or why it cannot be used.
+func read(path, kind string) ([]byte, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -65,31 +80,29 @@ func Wrong(path string, err error) error {
 
 // Follow puts in force what the file has until ctx ends. What could not be put in force is tried again as often as the
 // file is looked at: it may be somebody else who was away.
-func (f File) Follow(ctx context.Context, inForce []byte) {
+func (f *File) Follow(ctx context.Context) {
 	log := f.Log.With(zap.String("flag", "--"+f.Flag), zap.String("path", f.Path))
-	filesystem.WatchUntil(ctx, Interval, f.Path,
-		func() { inForce = f.look(ctx, log, inForce) },
+	filesystem.WatchUntil(ctx, Interval, f.Path, func() { f.look(ctx, log) },
 		func(err error) { log.Warn("watching the file; it is looked at once a minute", zap.Error(err)) })
 }
 
-// look puts in force what the file has, and returns what is in force.
-func (f File) look(ctx context.Context, log *zap.Logger, inForce []byte) []byte {
-	content, err := Read(f.Path, f.Kind)
-	if err == nil && bytes.Equal(content, inForce) {
-		return inForce
+// look puts in force what the file has.
+func (f *File) look(ctx context.Context, log *zap.Logger) {
+	content, err := read(f.Path, f.Kind)
+	if err == nil && bytes.Equal(content, f.inForce) {
+		return
 	}
 	if err == nil {
 		err = f.Apply(ctx, content)
 	}
 	switch {
 	case ctx.Err() != nil:
-		return inForce
 	case err != nil:
 		f.Failed()
 		log.Error("the file is not in force; what it had before is", zap.Error(Wrong(f.Path, err)))
-		return inForce
+	default:
+		f.inForce = content
+		f.Succeeded(content)
+		log.Info("the file has changed and is in force")
 	}
-	f.Succeeded(content)
-	log.Info("the file has changed and is in force")
-	return content
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +17,7 @@ import (
 
 	"keelson.dev/services/apiserver/inproc"
 	"keelson.dev/services/apiserver/internal/followedfile"
+	"keelson.dev/services/apiserver/internal/followedfile/followedfiletest"
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
@@ -245,23 +245,15 @@ func TestAuthorizersChange(t *testing.T) {
 	if got := mayList(t, bob, "default", "pods"); got.Allowed {
 		t.Errorf("before: %+v", got)
 	}
-	replace := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(path+".new", path); err != nil {
-			t.Fatal(err)
-		}
-	}
-	replace(authorizersHead + ownAuthorizers + webhook.asAuthorizer(t, "last", "NoOpinion", ""))
+	followedfiletest.Replace(t, path, authorizersHead+ownAuthorizers+
+		webhook.asAuthorizer(t, "last", "NoOpinion", ""))
 	servertest.Eventually(t, "the webhook is asked", func(context.Context) string {
 		if got := mayList(t, bob, "default", "pods"); !got.Allowed {
 			return "refused: " + got.Reason
 		}
 		return ""
 	})
-	replace(authorizersHead + "- {type: RBAC, name: rbac}\n")
+	followedfiletest.Replace(t, path, authorizersHead+"- {type: RBAC, name: rbac}\n")
 	servertest.Eventually(t, "a file without Node is told of", func(ctx context.Context) string {
 		text, err := s.Client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 		if err != nil {

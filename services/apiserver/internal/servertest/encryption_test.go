@@ -20,6 +20,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 
 	"keelson.dev/services/apiserver/inproc"
+	"keelson.dev/services/apiserver/internal/followedfile/followedfiletest"
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
@@ -51,16 +52,10 @@ const (
 	configurationHead = "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\n"
 )
 
-// encryptionFile writes an EncryptionConfiguration of rules, as who replaces a file does.
+// encryptionFile writes an EncryptionConfiguration of rules.
 func encryptionFile(t *testing.T, path string, rules ...string) {
 	t.Helper()
-	text := configurationHead + "resources:\n" + strings.Join(rules, "")
-	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
+	followedfiletest.Replace(t, path, configurationHead+"resources:\n"+strings.Join(rules, ""))
 }
 
 // encrypting is a store of one, and what makes a server keep it encrypted by rules.

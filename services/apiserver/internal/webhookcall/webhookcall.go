@@ -13,6 +13,8 @@ import (
 
 	apiserverwebhook "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
+
+	"keelson.dev/services/apiserver/internal/followedfile"
 )
 
 const (
@@ -20,6 +22,8 @@ const (
 	MaxAnswer = 5 << 20
 	// MaxConversion is how many an answer may have that converts all objects of a page of a list.
 	MaxConversion = 64 << 20
+	// maxReview is how many an answer may have of who is asked about tokens or rights.
+	maxReview = 1 << 20
 	// small is how much of an answer is taken of whoever answers, largeAtOnce how many webhooks may be read from at a
 	// time whose answers are longer.
 	small       = 256 << 10
@@ -67,9 +71,14 @@ func Bounded(identify apiserverwebhook.AuthenticationInfoResolverWrapper, c Conf
 	}
 }
 
-// Limited is config with bounds: of an answer so many bytes are taken at most, and no redirect is followed.
-func Limited(config *rest.Config, maxAnswer int) *rest.Config {
-	return limited(config, make(chan struct{}, largeAtOnce), maxAnswer)
+// OfReviews is how a webhook is reached that is asked about tokens or rights, as a kubeconfig says: its answers are
+// bounded, and no redirect is followed. The error is one line with the path.
+func OfReviews(kubeconfig string) (*rest.Config, error) {
+	config, err := apiserverwebhook.LoadKubeconfig(kubeconfig, nil)
+	if err != nil {
+		return nil, followedfile.Wrong(kubeconfig, err)
+	}
+	return limited(config, make(chan struct{}, largeAtOnce), maxReview), nil
 }
 
 func limited(config *rest.Config, large chan struct{}, most int) *rest.Config {

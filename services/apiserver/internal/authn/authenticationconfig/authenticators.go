@@ -42,7 +42,7 @@ type Config struct {
 type Authenticators struct {
 	options Options
 	config  Config
-	read    []byte
+	file    *followedfile.File // nil where the flags say all
 
 	issuers   atomic.Pointer[issuers]
 	anonymous atomic.Pointer[authenticator.Request]
@@ -69,14 +69,15 @@ func (a *Authenticators) open() error {
 	if a.options.ConfigFile == "" {
 		return a.openFlags()
 	}
-	content, err := followedfile.Read(a.options.ConfigFile, kind)
-	if err == nil {
-		err = a.openFile(content)
+	a.file = &followedfile.File{
+		Flag: fileFlag, Path: a.options.ConfigFile, Kind: kind, Apply: a.apply,
+		Succeeded: func(content []byte) {
+			metrics.RecordAuthenticationConfigAutomaticReloadSuccess(a.config.ServerID, string(content))
+		},
+		Failed: func() { metrics.RecordAuthenticationConfigAutomaticReloadFailure(a.config.ServerID) },
+		Log:    a.config.Log,
 	}
-	if err != nil {
-		return fmt.Errorf("--%s: %w", fileFlag, followedfile.Wrong(a.options.ConfigFile, err))
-	}
-	return nil
+	return a.file.Open(a.openFile)
 }
 
 // openFlags takes what the flags say.
@@ -113,7 +114,6 @@ func (a *Authenticators) openFile(content []byte) error {
 	if err != nil {
 		return err
 	}
-	a.read = content
 	a.issuers.Store(all)
 	a.allow(c.Anonymous)
 	metrics.RegisterMetrics()
@@ -179,18 +179,9 @@ func (a *Authenticators) Anonymous() authenticator.Request {
 
 // Follow begins to take changes of the file, if there is one, until Close.
 func (a *Authenticators) Follow() {
-	if a.options.ConfigFile == "" {
-		return
+	if a.file != nil {
+		a.running.Go("following "+fileFlag, func() { a.file.Follow(a.ctx) }, nil)
 	}
-	file := followedfile.File{
-		Flag: fileFlag, Path: a.options.ConfigFile, Kind: kind, Apply: a.apply,
-		Succeeded: func(content []byte) {
-			metrics.RecordAuthenticationConfigAutomaticReloadSuccess(a.config.ServerID, string(content))
-		},
-		Failed: func() { metrics.RecordAuthenticationConfigAutomaticReloadFailure(a.config.ServerID) },
-		Log:    a.config.Log,
-	}
-	a.running.Go("following "+fileFlag, func() { file.Follow(a.ctx, a.read) }, nil)
 }
 
 // apply takes a file that has changed once all its issuers have answered.

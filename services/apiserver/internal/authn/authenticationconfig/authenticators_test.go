@@ -18,6 +18,7 @@ import (
 
 	"keelson.dev/services/apiserver/internal/authn/issuertest"
 	"keelson.dev/services/apiserver/internal/followedfile"
+	"keelson.dev/services/apiserver/internal/followedfile/followedfiletest"
 )
 
 // Files are looked at every moment, not once a minute.
@@ -349,7 +350,7 @@ func TestChangesOfTheFile(t *testing.T) {
 	first, second := issuertest.Start(t), issuertest.Start(t)
 	core, lines := observer.New(zap.ErrorLevel)
 	a, path := openFile(t, head+"jwt:\n"+entry(first, bySub), func(a *Authenticators) {
-		a.wait, a.config.Log = time.Second, zap.New(core)
+		a.wait, a.file.Log = time.Second, zap.New(core)
 	})
 	known(t, a)
 	a.Follow()
@@ -376,15 +377,15 @@ func TestChangesOfTheFile(t *testing.T) {
 		}
 	}
 	const nobody = "anonymous: {enabled: false}\n"
-	replaceFile(t, path, head+nobody+"jwt:\n"+entry(second, bySub)+"  claim: x\n")
+	followedfiletest.Replace(t, path, head+nobody+"jwt:\n"+entry(second, bySub)+"  claim: x\n")
 	unchanged("a field that is none", `unknown field "jwt[0].claim"`)
 
 	second.Answer(issuertest.Description, issuertest.Hang)
-	replaceFile(t, path, head+nobody+"jwt:\n"+entry(second, bySub))
+	followedfiletest.Replace(t, path, head+nobody+"jwt:\n"+entry(second, bySub))
 	unchanged("an issuer that hangs", "is not initialized")
 
 	second.Answer(issuertest.Description, nil)
-	replaceFile(t, path, head+nobody+"jwt:\n"+entry(second, bySub)+"\n")
+	followedfiletest.Replace(t, path, head+nobody+"jwt:\n"+entry(second, bySub)+"\n")
 	await(t, "the new issuer is not in force", func() bool {
 		return whose(t, a, second.Token(t, nil)) == "example:ann"
 	})

@@ -1,13 +1,14 @@
 package authenticationconfig
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
+
+	"keelson.dev/services/apiserver/internal/followedfile/followedfiletest"
 )
 
 const head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"
@@ -24,18 +25,8 @@ func one(replace ...string) string {
 func writeFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "authentication.yaml")
-	replaceFile(t, path, text)
+	followedfiletest.Replace(t, path, text)
 	return path
-}
-
-func replaceFile(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestWhatAFileMayHave: what is wrong is told in one line, with its path in the file.

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	tokencache "k8s.io/apiserver/pkg/authentication/token/cache"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
-	"k8s.io/apiserver/pkg/util/webhook"
 	tokenwebhook "k8s.io/apiserver/plugin/pkg/authenticator/token/webhook"
 
 	"keelson.dev/services/apiserver/internal/followedfile"
@@ -23,8 +22,6 @@ const (
 	ttlFlag     = "authentication-token-webhook-cache-ttl"
 
 	defaultTTL = 2 * time.Minute
-	// maxAnswer is how many bytes a review may have.
-	maxAnswer = 1 << 20
 )
 
 // Options are the settings; the doc of each is its flag's text.
@@ -65,12 +62,11 @@ func New(o Options, audiences authenticator.Audiences) (authenticator.Token, err
 	if o.ConfigFile == "" {
 		return nil, nil
 	}
-	config, err := webhook.LoadKubeconfig(o.ConfigFile, nil)
+	config, err := webhookcall.OfReviews(o.ConfigFile)
 	if err != nil {
-		return nil, fmt.Errorf("--%s: %w", fileFlag, followedfile.Wrong(o.ConfigFile, err))
+		return nil, fmt.Errorf("--%s: %w", fileFlag, err)
 	}
-	asks, err := tokenwebhook.New(webhookcall.Limited(config, maxAnswer), o.Version, audiences,
-		*genericoptions.DefaultAuthWebhookRetryBackoff())
+	asks, err := tokenwebhook.New(config, o.Version, audiences, *genericoptions.DefaultAuthWebhookRetryBackoff())
 	if err != nil {
 		return nil, fmt.Errorf("--%s: %w", fileFlag, followedfile.Wrong(o.ConfigFile, err))
 	}

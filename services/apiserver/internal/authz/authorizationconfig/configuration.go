@@ -27,7 +27,7 @@ type Config struct {
 type Configuration struct {
 	options Options
 	config  Config
-	read    []byte
+	file    *followedfile.File // nil where the flags say all
 	// stays are the types that the file must keep.
 	stays []apiserver.AuthorizerType
 
@@ -57,14 +57,22 @@ func (c *Configuration) open() error {
 		}
 		return nil
 	}
-	content, err := followedfile.Read(c.options.ConfigFile, kind)
-	if err == nil {
-		err = c.apply(c.ctx, content)
+	c.file = &followedfile.File{
+		Flag: fileFlag, Path: c.options.ConfigFile, Kind: kind, Apply: c.apply,
+		Succeeded: func(content []byte) {
+			metrics.RecordAuthorizationConfigAutomaticReloadSuccess(c.config.ServerID, string(content))
+		},
+		Failed: func() { metrics.RecordAuthorizationConfigAutomaticReloadFailure(c.config.ServerID) },
+		Log:    c.config.Log,
 	}
-	if err != nil {
-		return fmt.Errorf("--%s: %w", fileFlag, followedfile.Wrong(c.options.ConfigFile, err))
+	return c.file.Open(c.begin)
+}
+
+// begin puts in force what the file has at the start.
+func (c *Configuration) begin(content []byte) error {
+	if err := c.apply(c.ctx, content); err != nil {
+		return err
 	}
-	c.read = content
 	metrics.RegisterMetrics()
 	metrics.RecordAuthorizationConfigLastConfigInfo(c.config.ServerID, string(content))
 	return nil
@@ -87,18 +95,9 @@ func (c *Configuration) apply(_ context.Context, content []byte) error {
 
 // Follow begins to take changes of the file, if there is one, until Close.
 func (c *Configuration) Follow() {
-	if c.options.ConfigFile == "" {
-		return
+	if c.file != nil {
+		c.running.Go("following "+fileFlag, func() { c.file.Follow(c.ctx) }, nil)
 	}
-	file := followedfile.File{
-		Flag: fileFlag, Path: c.options.ConfigFile, Kind: kind, Apply: c.apply,
-		Succeeded: func(content []byte) {
-			metrics.RecordAuthorizationConfigAutomaticReloadSuccess(c.config.ServerID, string(content))
-		},
-		Failed: func() { metrics.RecordAuthorizationConfigAutomaticReloadFailure(c.config.ServerID) },
-		Log:    c.config.Log,
-	}
-	c.running.Go("following "+fileFlag, func() { file.Follow(c.ctx, c.read) }, nil)
 }
 
 // Close ends the following of the file.

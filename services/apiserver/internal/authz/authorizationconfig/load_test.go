@@ -3,7 +3,6 @@ package authorizationconfig
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/server/options/authorizationconfig/metrics"
 
 	"keelson.dev/services/apiserver/internal/followedfile"
+	"keelson.dev/services/apiserver/internal/followedfile/followedfiletest"
 )
 
 // Files are looked at every moment, not once a minute.
@@ -49,21 +49,11 @@ func hook(path string, replace ...string) string {
 	return strings.ReplaceAll(strings.NewReplacer(replace...).Replace(text), "PATH", path)
 }
 
-func replaceFile(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestWhatAFileMayHave: what is wrong is told in one line, with its path in the file.
 func TestWhatAFileMayHave(t *testing.T) {
 	dir := t.TempDir()
 	kubeconfig, path := filepath.Join(dir, "hook.kubeconfig"), filepath.Join(dir, "authorization.yaml")
-	replaceFile(t, kubeconfig, "")
+	followedfiletest.Replace(t, kubeconfig, "")
 	for _, row := range []struct {
 		name, text string
 		// want is how the sentence goes on after the flag and the file; empty: the file is right.
@@ -106,7 +96,7 @@ func TestWhatAFileMayHave(t *testing.T) {
 			"authorizers[0].webhook: Invalid value"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			replaceFile(t, path, row.text)
+			followedfiletest.Replace(t, path, row.text)
 			options := NewOptions()
 			options.ConfigFile = path
 			c, err := Open(options, Config{Log: zap.NewNop(),
@@ -197,7 +187,7 @@ func TestFlagsAsAFile(t *testing.T) {
 func TestChangesOfTheFile(t *testing.T) {
 	metrics.RegisterMetrics()
 	path := filepath.Join(t.TempDir(), "authorization.yaml")
-	replaceFile(t, path, head+node+rbac)
+	followedfiletest.Replace(t, path, head+node+rbac)
 	core, lines := observer.New(zap.ErrorLevel)
 	options := NewOptions()
 	options.ConfigFile = path
@@ -225,7 +215,7 @@ func TestChangesOfTheFile(t *testing.T) {
 		{"x", "it is no YAML object of the kind AuthorizationConfiguration"},
 		{head + deny + node + rbac + allow, "away"},
 	} {
-		replaceFile(t, path, row.text)
+		followedfiletest.Replace(t, path, row.text)
 		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, limit, true,
 			func(context.Context) (bool, error) {
 				all := lines.TakeAll()
@@ -240,7 +230,7 @@ func TestChangesOfTheFile(t *testing.T) {
 			t.Errorf("%s: put in force", row.text)
 		}
 	}
-	replaceFile(t, path, head+deny+rbac+node)
+	followedfiletest.Replace(t, path, head+deny+rbac+node)
 	select {
 	case n := <-used:
 		if n != 3 {

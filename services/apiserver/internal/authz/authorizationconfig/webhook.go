@@ -5,16 +5,12 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
-	webhookconnection "k8s.io/apiserver/pkg/util/webhook"
 	authorizerwebhook "k8s.io/apiserver/plugin/pkg/authorizer/webhook"
 	"k8s.io/apiserver/plugin/pkg/authorizer/webhook/metrics"
 
 	"keelson.dev/services/apiserver/internal/followedfile"
 	"keelson.dev/services/apiserver/internal/webhookcall"
 )
-
-// maxAnswer is how many bytes a review may have.
-const maxAnswer = 1 << 20
 
 // Authorizer decides and tells what it knows of a user's rules.
 type Authorizer interface {
@@ -25,9 +21,9 @@ type Authorizer interface {
 // NewWebhook returns who asks the webhook of a configuration.
 func NewWebhook(c apiserver.AuthorizerConfiguration) (Authorizer, error) {
 	path := *c.Webhook.ConnectionInfo.KubeConfigFile
-	config, err := webhookconnection.LoadKubeconfig(path, nil)
+	config, err := webhookcall.OfReviews(path)
 	if err != nil {
-		return nil, followedfile.Wrong(path, err)
+		return nil, err
 	}
 	config.Timeout = c.Webhook.Timeout.Duration
 	allowed, refused := c.Webhook.AuthorizedTTL.Duration, c.Webhook.UnauthorizedTTL.Duration
@@ -41,8 +37,8 @@ func NewWebhook(c apiserver.AuthorizerConfiguration) (Authorizer, error) {
 	if c.Webhook.FailurePolicy == apiserver.FailurePolicyNoOpinion {
 		onError = authorizer.DecisionNoOpinion
 	}
-	asks, err := authorizerwebhook.New(webhookcall.Limited(config, maxAnswer), c.Webhook.SubjectAccessReviewVersion,
-		allowed, refused, *genericoptions.DefaultAuthWebhookRetryBackoff(), onError, c.Webhook.MatchConditions, c.Name,
+	asks, err := authorizerwebhook.New(config, c.Webhook.SubjectAccessReviewVersion, allowed, refused,
+		*genericoptions.DefaultAuthWebhookRetryBackoff(), onError, c.Webhook.MatchConditions, c.Name,
 		counted{WebhookMetrics: metrics.NewWebhookMetrics(), MatcherMetrics: authorizationcel.NewMatcherMetrics()},
 		compiler())
 	if err != nil {

@@ -3,7 +3,6 @@ package encryption
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 
 	"keelson.dev/kit/contained"
+	"keelson.dev/services/apiserver/internal/followedfile"
 )
 
 // follower is the name of the queue of changes of the file.
@@ -72,11 +72,7 @@ func wrong(path string, err error) error {
 	for inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), "error while "); {
 		err, inner = inner, errors.Unwrap(inner)
 	}
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	if strings.Contains(text, path) {
-		return errors.New(text)
-	}
-	return fmt.Errorf("%s: %s", path, text)
+	return followedfile.Wrong(path, err)
 }
 
 // TransformerForResource implements value.ResourceTransformers.
