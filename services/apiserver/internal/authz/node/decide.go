@@ -35,22 +35,26 @@ type request struct {
 // verdict is what a request deserves, as far as that can be said without a look at the node's Pods and volumes.
 type verdict struct {
 	allowed bool
-	// byPods says that the node's Pods decide, see related.
-	byPods bool
-	// byVolume says that the volume itself decides, see ofVolume.
-	byVolume bool
-	// byAttachment says that the attachment itself decides, see ofAttachment.
-	byAttachment bool
-	// bySlice says that the slice itself decides, see ofSlice.
-	bySlice bool
+	// by is who decides instead.
+	by judge
 	// reason is why the request is not allowed.
 	reason string
 }
 
+// judge is what has to be looked at before a request can be answered; the zero value is nothing.
+type judge int
+
+const (
+	byPods       judge = iota + 1 // the node's, see related
+	byVolume                      // the one that is asked for, see ofVolume
+	byAttachment                  // so, see ofAttachment
+	bySlice                       // so, see ofSlice
+)
+
 var (
 	allow     = verdict{allowed: true}
-	askPods   = verdict{byPods: true}
-	askVolume = verdict{byVolume: true}
+	askPods   = verdict{by: byPods}
+	askVolume = verdict{by: byVolume}
 )
 
 func refuse(format string, args ...any) verdict { return verdict{reason: fmt.Sprintf(format, args...)} }

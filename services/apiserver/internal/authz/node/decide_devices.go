@@ -25,7 +25,7 @@ func decideDevices(node string, r request) verdict {
 	case r.Name == "":
 		return refuse("No Object name found")
 	}
-	return verdict{bySlice: true}
+	return verdict{by: bySlice}
 }
 
 // ofSlice decides by the slice that is asked for.

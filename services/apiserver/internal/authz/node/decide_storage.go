@@ -21,7 +21,7 @@ func decideStorage(node string, r request) verdict {
 		if r.Name == "" {
 			return refuse("No Object name found")
 		}
-		return verdict{byAttachment: true}
+		return verdict{by: byAttachment}
 	}
 	return allow
 }

@@ -201,13 +201,13 @@ func TestDecide(t *testing.T) {
 			r.fields = fields.ParseSelectorOrDie(row.selector).Requirements()
 			r.labels, _ = labels.ParseToRequirements(row.labels)
 			v := decide("a", r)
-			if v.byVolume {
+			if v.by == byVolume {
 				v = refuse(unrelated)
 				if volume := disks()[row.name]; volume != nil {
 					v, r = ofVolume("a", r, volume)
 				}
 			}
-			if v.byPods {
+			if v.by == byPods {
 				v = refuse(unrelated)
 				if related("a", r, cluster()) {
 					v = allow

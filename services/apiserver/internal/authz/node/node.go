@@ -49,17 +49,17 @@ func (o Objects) authorize(ctx context.Context, attributes authorizer.Attributes
 	r.labels, _ = attributes.GetLabelSelector()
 	v := decide(node, r)
 	var err error
-	switch {
-	case v.byVolume:
+	switch v.by {
+	case byVolume:
 		v, err = o.askVolume(ctx, node, r)
-	case v.byPods:
+	case byPods:
 		v, err = o.askPods(ctx, node, r)
 		if err == nil && !v.allowed && mayBeOfDriver(r) {
 			v, err = o.askDrivers(ctx, node, r)
 		}
-	case v.byAttachment:
+	case byAttachment:
 		v, err = ask(ctx, node, r, o.Attachment, ofAttachment)
-	case v.bySlice:
+	case bySlice:
 		v, err = ask(ctx, node, r, o.Slice, ofSlice)
 	}
 	if err != nil {
@@ -99,7 +99,7 @@ func (o Objects) askVolume(ctx context.Context, node string, r request) (verdict
 			return verdict{}, fmt.Errorf("reading the volume %q: %w", r.Name, err)
 		}
 		var claim request
-		if v, claim = ofVolume(node, r, volume); v.byPods {
+		if v, claim = ofVolume(node, r, volume); v.by == byPods {
 			if v, err = o.askPods(ctx, node, claim); err != nil {
 				return verdict{}, err
 			}
