@@ -52,7 +52,7 @@ func (k kept[O]) decide(there []O) upkeep[O] {
 		keep(o, true)
 	}
 	for _, name := range slices.Sorted(maps.Keys(left)) {
-		if updates, err := strconv.ParseBool(annotationOf(left[name])); err == nil && updates {
+		if updates, said := autoUpdates(left[name]); said && updates {
 			do.remove = append(do.remove, name)
 		}
 	}
@@ -67,7 +67,7 @@ func (k kept[O]) updated(there, standard O, updates bool) O {
 		by = standard
 	}
 	updated := k.replaced(there, by)
-	if said, err := strconv.ParseBool(annotationOf(there)); err != nil || said != updates {
+	if says, said := autoUpdates(there); !said || says != updates {
 		annotations := maps.Clone(there.GetAnnotations())
 		if annotations == nil {
 			annotations = map[string]string{}
@@ -81,12 +81,14 @@ func (k kept[O]) updated(there, standard O, updates bool) O {
 // updatesItself is whether an object follows what is suggested: as it says, or if it does not say so, as long as nobody
 // has changed it.
 func updatesItself(o metav1.Object) bool {
-	if says, err := strconv.ParseBool(annotationOf(o)); err == nil {
+	if says, said := autoUpdates(o); said {
 		return says
 	}
 	return o.GetGeneration() == 1
 }
 
-func annotationOf(o metav1.Object) string {
-	return o.GetAnnotations()[flowcontrolv1.AutoUpdateAnnotationKey]
+// autoUpdates is what the annotation of an object says, if it says so.
+func autoUpdates(o metav1.Object) (says, said bool) {
+	says, err := strconv.ParseBool(o.GetAnnotations()[flowcontrolv1.AutoUpdateAnnotationKey])
+	return says, err == nil
 }

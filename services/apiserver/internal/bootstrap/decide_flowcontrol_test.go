@@ -62,7 +62,8 @@ func TestDecideFlowControl(t *testing.T) {
 				got = append(got, "+"+o.Name)
 			}
 			for _, o := range do.update {
-				got = append(got, fmt.Sprintf("%s=%d %s", o.Name, o.Spec.MatchingPrecedence, annotationOf(o)))
+				got = append(got, fmt.Sprintf("%s=%d %s", o.Name, o.Spec.MatchingPrecedence,
+					o.Annotations[flowcontrolv1.AutoUpdateAnnotationKey]))
 			}
 			for _, name := range do.remove {
 				got = append(got, "-"+name)
