@@ -34,7 +34,7 @@ func (o *Options) addAuthFlags(fs *pflag.FlagSet) {
 	o.TokenWebhook.AddFlags(fs)
 	o.Authorization.AddFlags(fs)
 	o.Proxies.AddFlags(fs)
-	for name, usage := range map[string]string{
+	reword(fs, map[string]string{
 		proxyCAFlag: "PEM bundle; who shows a client certificate of it names users in headers, and is believed. It " +
 			"must not be a CA that anybody else gets certificates of",
 		"requestheader-allowed-names": "common names of certificates of --" + proxyCAFlag + " that are believed; " +
@@ -43,9 +43,7 @@ func (o *Options) addAuthFlags(fs *pflag.FlagSet) {
 		"requestheader-uid-headers":          "headers that have the user's UID, as X-Remote-Uid",
 		"requestheader-group-headers":        "headers that name the user's groups, as X-Remote-Group",
 		"requestheader-extra-headers-prefix": "prefixes of headers with more about the user, as X-Remote-Extra-",
-	} {
-		fs.Lookup(name).Usage = usage
-	}
+	})
 }
 
 func (o *Options) checkAuth() []error {

@@ -17,7 +17,6 @@ import (
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/apiserver/internal/apiextensions"
 	"keelson.dev/services/apiserver/internal/openapi"
-	"keelson.dev/services/apiserver/internal/registry"
 	"keelson.dev/services/apiserver/internal/scheme"
 )
 
@@ -31,7 +30,8 @@ const (
 
 // newConfig returns the library's configuration with everything that needs no
 // store and no identity.
-func (o *Options) newConfig(s *runtime.Scheme, listener net.Listener) (*genericapiserver.Config, error) {
+func (o *Options) newConfig(s *runtime.Scheme, listener net.Listener, served enabled) (*genericapiserver.Config,
+	error) {
 	config := genericapiserver.NewConfig(scheme.Codecs(s))
 	config.EffectiveVersion = servedVersion{compatibility.DefaultBuildEffectiveVersion()}
 	config.EnableProfiling = false
@@ -43,11 +43,7 @@ func (o *Options) newConfig(s *runtime.Scheme, listener net.Listener) (*generica
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 	config.OpenAPIConfig, config.OpenAPIV3Config = openapi.Configs(s, apiextensions.Scheme)
 	config.MergedResourceConfig = serverstorage.NewResourceConfig()
-	enabled, err := o.enabled(s, registry.Groups(registry.Config{}))
-	if err != nil {
-		return nil, err
-	}
-	for version, on := range enabled.versions {
+	for version, on := range served.versions {
 		if on {
 			config.MergedResourceConfig.EnableVersions(version)
 		}

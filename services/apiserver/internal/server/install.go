@@ -26,13 +26,8 @@ func (s *Server) install() error {
 		return err
 	}
 	options := rest.Options{Scheme: s.scheme, RESTOptions: s.store}
-	all := registry.Groups(config)
-	enabled, err := s.options.enabled(s.scheme, all)
-	if err != nil {
-		return err
-	}
 	var groups []servedGroup
-	for _, group := range all {
+	for _, group := range registry.Groups(config) {
 		storages, err := group.Storages(options)
 		if err != nil {
 			return err
@@ -44,7 +39,7 @@ func (s *Server) install() error {
 		}
 		groups = append(groups, served)
 	}
-	if err := enabled.apply(groups); err != nil {
+	if err := s.enabled.apply(groups); err != nil {
 		return err
 	}
 	s.served = versionsOf(groups)

@@ -27,7 +27,7 @@ const (
 // addObservabilityFlags binds the flags of what is told about requests.
 func (o *Options) addObservabilityFlags(fs *pflag.FlagSet) {
 	o.Audit.AddFlags(fs)
-	for name, usage := range map[string]string{
+	reword(fs, map[string]string{
 		"audit-policy-file": "file with an audit.k8s.io/v1 Policy that says which requests are recorded, and how " +
 			"much of them; needs --audit-log-path or --audit-webhook-config-file",
 		"audit-log-path":      "file that takes the audit records, one JSON object on each line; - is standard output",
@@ -36,9 +36,7 @@ func (o *Options) addObservabilityFlags(fs *pflag.FlagSet) {
 		"audit-log-maxage":    "how many days a rotated audit log is kept; 0 is for ever",
 		"audit-webhook-config-file": "kubeconfig of the receiver that takes the audit records, as an audit.k8s.io/v1 " +
 			"EventList in the body of a POST",
-	} {
-		fs.Lookup(name).Usage = usage
-	}
+	})
 	fs.StringVar(&o.Tracing.ConfigFile, "tracing-config-file", o.Tracing.ConfigFile,
 		"file with an apiserver.config.k8s.io/v1 TracingConfiguration: the OTLP endpoint that takes the spans of "+
 			"requests, and how many of a million are sampled")

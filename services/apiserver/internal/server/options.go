@@ -187,6 +187,13 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.EventTTL, "event-ttl", o.EventTTL, "how long Events are kept")
 }
 
+// reword says of flags that the library has bound what they are here.
+func reword(fs *pflag.FlagSet, usages map[string]string) {
+	for name, usage := range usages {
+		fs.Lookup(name).Usage = usage
+	}
+}
+
 // Validate says everything that is wrong with the values.
 func (o *Options) Validate() error {
 	var errs []error

@@ -50,6 +50,8 @@ type Server struct {
 	plugins  pluginconfig.Plugins
 	starting *starting
 	embedded *storage.Embedded
+	// enabled is what is served.
+	enabled enabled
 	// encryption is of what the store keeps.
 	encryption *encryption.Providers
 	store      *storage.Store
@@ -193,7 +195,10 @@ func (s *Server) openScheme(context.Context) (err error) {
 
 // openServing takes the certificates and answers requests with what the start waits for.
 func (s *Server) openServing(context.Context) (err error) {
-	if s.config, err = s.options.newConfig(s.scheme, s.listener); err != nil {
+	if s.enabled, err = s.options.enabled(s.scheme, registry.Groups(registry.Config{})); err != nil {
+		return err
+	}
+	if s.config, err = s.options.newConfig(s.scheme, s.listener, s.enabled); err != nil {
 		return err
 	}
 	s.config.BuildHandlerChainFunc = func(h http.Handler, c *genericapiserver.Config) http.Handler {
