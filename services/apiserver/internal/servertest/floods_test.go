@@ -122,8 +122,8 @@ func TestSilentConnections(t *testing.T) {
 	t.Error("the watch that was open before has ended")
 }
 
-// TestLargeObjectsKeepNobodyWaiting: while a client has large objects patched, in several batches at once and without an
-// end, what another asks is answered before a whole batch is, again and again.
+// TestLargeObjectsKeepNobodyWaiting: while a client has large objects patched, in several batches at once and without
+// an end, what another asks is answered before a whole batch is, again and again.
 func TestLargeObjectsKeepNobodyWaiting(t *testing.T) {
 	const objects, size, small = 16, 900_000, 32
 	s := servertest.Start(t)
