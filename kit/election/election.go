@@ -113,7 +113,8 @@ func (e *Elector) campaign(ctx context.Context, role string, lead func(context.C
 	most := e.Timing.stretched(mostStretch)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: timedLock{lock, e, t}, Name: role,
-		LeaseDuration: most.LeaseDuration, RenewDeadline: most.RenewDeadline, RetryPeriod: e.Timing.RetryPeriod,
+		LeaseDuration: most.LeaseDuration, RenewDeadline: most.RenewDeadline,
+		RetryPeriod: soonest(e.Timing.RetryPeriod), // from the end of a renewal on: the next begins on time
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(held context.Context) {
 				t.serve(ctx, held, func(ctx context.Context) error {

@@ -17,10 +17,11 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-var testStart = time.Now()
+// beforeBubbles is before the moment at which the time of a synctest bubble begins.
+var beforeBubbles = time.Date(1999, time.December, 31, 0, 0, 0, 0, time.UTC)
 
 // sinceTest is a clock that a synctest bubble advances.
-func sinceTest() time.Duration { return time.Since(testStart) }
+func sinceTest() time.Duration { return time.Since(beforeBubbles) }
 
 // server counts the requests that reach it, by method.
 type server struct{ reads, writes atomic.Int32 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
 
 	"keelson.dev/kit/batch"
 )
@@ -300,6 +301,77 @@ func TestRolesRenewTogether(t *testing.T) {
 		if !slices.Contains(api.paths, batch.Path) {
 			t.Errorf("requests went to %q, want some to %s", api.paths, batch.Path)
 		}
+	})
+}
+
+// Renewals are planned for every 2 s and rely on 6 s.
+func TestApart(t *testing.T) {
+	const s, ms = time.Second, time.Millisecond
+	for _, test := range []struct {
+		name            string
+		held            bool
+		last, now, want time.Duration
+	}{
+		{"at the moment", true, 10 * s, 12 * s, 0},
+		{"a quarter of a period late", true, 10 * s, 12*s + 500*ms, 0},
+		{"later than that", true, 10*s + 502*ms, 12*s + 501*ms, 1499 * ms},
+		{"early", true, 10 * s, 11*s + 750*ms, 250 * ms},
+		{"until two periods after the last", true, 10 * s, 13 * s, s},
+		{"not until later", true, 9999 * ms, 13 * s, 0},
+		{"after one that failed", true, 10 * s, 15*s + 750*ms, 0},
+		{"the Lease is still to be had", false, 0, 11 * s, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			term := &term{held: test.held, last: test.last}
+			if got := term.apart(test.now, DefaultTiming.RetryPeriod); got != test.want {
+				t.Errorf("waits %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// Roles that were won at different moments are renewed at the same ones, every 2 s.
+func TestRolesRenewAtTheSameMoments(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := leases()
+		var mu sync.Mutex // guards renewed
+		renewed := map[time.Duration][]string{}
+		client.PrependReactor("update", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			lease := action.(clienttesting.UpdateAction).GetObject().(*coordinationv1.Lease)
+			renewed[sinceTest()] = append(renewed[sinceTest()], lease.Name)
+			if age := time.Since(lease.Spec.RenewTime.Time); age > 0 {
+				t.Errorf("%s is said to have been renewed %v ago", lease.Name, age)
+			}
+			return false, nil, nil
+		})
+		e := elector(client, "a")
+		ctx, stop := context.WithCancel(t.Context())
+		var roles sync.WaitGroup
+		for _, role := range []string{"test.a", "test.b", "test.c"} {
+			time.Sleep(700 * time.Millisecond)
+			roles.Go(func() {
+				_ = e.Run(ctx, role, func(ctx context.Context) error { <-ctx.Done(); return nil })
+			})
+		}
+		time.Sleep(10 * time.Second)
+		mu.Lock()
+		clear(renewed)
+		mu.Unlock()
+		time.Sleep(time.Minute)
+		mu.Lock()
+		if len(renewed) != 30 {
+			t.Errorf("renewals at %d moments of a minute, want 30", len(renewed))
+		}
+		for at, names := range renewed {
+			if at%(2*time.Second) != 0 || len(names) != 3 {
+				t.Errorf("%q are renewed at %v, want each every 2 s", names, at)
+			}
+		}
+		mu.Unlock()
+		stop()
+		roles.Wait()
 	})
 }
 

@@ -74,12 +74,28 @@ func (t *term) lose() {
 	t.stop()
 }
 
+// soonest is how long after one renewal the next may be tried at the earliest.
+func soonest(period time.Duration) time.Duration { return period - period/8 }
+
 // due is whether the Lease is to be renewed. Renewals are tried at a fixed period: the one nearest to when it is due
 // counts.
 func (t *term) due(now time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return !t.held || now >= t.next
+}
+
+// apart is how long a renewal that is due now waits for those of the process's other roles, which all begin at the
+// multiples of the period by the elector's clock. One that is a little late does not wait for the next, and none waits
+// until more than two periods have passed since the last that the server took.
+func (t *term) apart(now, period time.Duration) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	wait := period - now%period
+	if wait >= period-period/4 || !t.held || now+wait > t.last+2*period {
+		return 0
+	}
+	return wait
 }
 
 // renewing says that a renewal is being sent. A standby may see it without the answer coming back here, so that one for
@@ -97,7 +113,7 @@ func (t *term) renewing(sent time.Duration, timing Timing) {
 func (t *term) renewed(sent time.Duration, timing Timing) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.held, t.last, t.next = true, sent, sent+timing.RetryPeriod-timing.RetryPeriod/8
+	t.held, t.last, t.next = true, sent, sent+soonest(timing.RetryPeriod)
 	t.until = sent + timing.RenewDeadline
 	if t.over {
 		return
