@@ -84,20 +84,9 @@ func widgetsPath(plural string) string {
 }
 
 func post(ctx context.Context, raw rest.Interface, path, body string) error {
-	return raw.Post().AbsPath(
-		path,
-	).SetHeader(
-		"Content-Type",
-		"application/json",
-	).SetHeader(
-		"Accept",
-		"application/json",
-	).
-		Body(
-			[]byte(body),
-		).Do(
-		ctx,
-	).Error()
+	const form = "application/json"
+	request := raw.Post().AbsPath(path).SetHeader("Content-Type", form).SetHeader("Accept", form).Body([]byte(body))
+	return request.Do(ctx).Error()
 }
 
 // startAnew kills the apiserver, starts it, and returns how long that took until it was ready.
