@@ -69,6 +69,9 @@ func testServiceRefusals(t *testing.T, s *servertest.Server) {
 				"x"}
 		}, []string{"spec.externalIPs[0]", "spec.externalIPs[2]", "spec.externalIPs[3]", "spec.externalIPs[4]",
 			"spec.externalIPs[5]", "spec.externalIPs[6]"}},
+		{"a name in capitals, and a port", func(s *corev1.Service) {
+			s.Name, s.Spec.Ports[0].Port = "Web", 0
+		}, []string{"metadata.name", "spec.ports[0].port", "spec.ports[0].targetPort"}},
 		{"a label, an address outside of the range, and a port", func(s *corev1.Service) {
 			s.Labels = map[string]string{"a b": ""}
 			s.Spec.ClusterIP, s.Spec.Ports[0].Port = "192.0.2.1", 65536

@@ -21,12 +21,12 @@ func newService(name string, kind corev1.ServiceType) *corev1.Service {
 func testServices(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
 	services := s.Client.CoreV1().Services(s.Namespace(t, "services"))
-	// Many at a time: each gets its own.
+	// Many at a time: each gets its own. Their names begin with digits, as those of other kinds may (KEP-5311).
 	const many = 40
 	created := make(chan *corev1.Service, many)
 	for i := range many {
 		go func() {
-			svc, err := services.Create(ctx, newService(fmt.Sprintf("s%d", i), corev1.ServiceTypeNodePort),
+			svc, err := services.Create(ctx, newService(fmt.Sprintf("%ds", i), corev1.ServiceTypeNodePort),
 				metav1.CreateOptions{})
 			if err != nil {
 				t.Errorf("creating: %v", err)
@@ -46,7 +46,7 @@ func testServices(t *testing.T, s *servertest.Server) {
 		}
 		seen[svc.Spec.ClusterIP], seen[port] = true, true
 	}
-	first := must[*corev1.Service](t, "reading")(services.Get(ctx, "s0", metav1.GetOptions{}))
+	first := must[*corev1.Service](t, "reading")(services.Get(ctx, "0s", metav1.GetOptions{}))
 	taken := newService("taken", corev1.ServiceTypeClusterIP)
 	taken.Spec.ClusterIP = first.Spec.ClusterIP
 	_, err := services.Create(ctx, taken, metav1.CreateOptions{})
@@ -60,7 +60,7 @@ func testServices(t *testing.T, s *servertest.Server) {
 	_, err = services.Create(ctx, outside, metav1.CreateOptions{})
 	refusedAt(t, err, "spec.clusterIPs[0]")
 	// What a deleted Service had can be had again, port and address.
-	if err := services.Delete(ctx, "s0", metav1.DeleteOptions{}); err != nil {
+	if err := services.Delete(ctx, "0s", metav1.DeleteOptions{}); err != nil {
 		t.Fatalf("deleting: %v", err)
 	}
 	samePort.Spec.ClusterIP = first.Spec.ClusterIP

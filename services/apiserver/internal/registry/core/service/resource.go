@@ -51,7 +51,7 @@ var Resource = rest.Resource[*corev1.Service]{
 	Status:       rest.PartOf(func(s *corev1.Service) *corev1.ServiceStatus { return &s.Status }),
 	NoGeneration: true,
 	Strategy: rest.Strategy[*corev1.Service]{
-		Name:             apivalidation.NameIsDNS1035Label,
+		Name:             apivalidation.NameIsDNSLabel,
 		PrepareForUpdate: func(s, _ *corev1.Service) { dropStaleIngress(s) },
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,

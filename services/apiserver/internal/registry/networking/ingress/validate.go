@@ -137,7 +137,7 @@ func validateReference(r *corev1.TypedLocalObjectReference, path *field.Path) fi
 }
 
 func validateService(s *networkingv1.IngressServiceBackend, path *field.Path) field.ErrorList {
-	errs := fieldcheck.Required(s.Name, path.Child("name"), validation.IsDNS1035Label)
+	errs := fieldcheck.Required(s.Name, path.Child("name"), validation.IsDNS1123Label)
 	port := path.Child("port")
 	switch {
 	case s.Port.Name != "" && s.Port.Number != 0:
