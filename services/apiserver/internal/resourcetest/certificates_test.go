@@ -1,7 +1,6 @@
 package resourcetest
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -48,17 +47,6 @@ func allows(verbs []string, resources []string, names ...string) rbacv1.PolicyRu
 		ResourceNames: names}
 }
 
-// grant gives the user of this name a role of this name.
-func grant(t *testing.T, s *servertest.Server, name string, rules ...rbacv1.PolicyRule) {
-	t.Helper()
-	must[*rbacv1.ClusterRole](t, "making a role")(s.Client.RbacV1().ClusterRoles().Create(t.Context(),
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{}))
-	must[*rbacv1.ClusterRoleBinding](t, "binding it")(s.Client.RbacV1().ClusterRoleBindings().Create(t.Context(),
-		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
-			RoleRef:  rbacv1.RoleRef{Kind: "ClusterRole", Name: name},
-			Subjects: []rbacv1.Subject{{Kind: "User", Name: name}}}, metav1.CreateOptions{}))
-}
-
 // Who asks, who approves and who signs are three, and each does no other's work.
 func testCertificates(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
@@ -77,16 +65,9 @@ func testCertificates(t *testing.T, s *servertest.Server) {
 	asked := certificateFor(t, "asked", signer, pkix.Name{CommonName: "ann"})
 	asked.Spec.Username, asked.Spec.Groups = "root", []string{"system:masters"}
 	asked.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: "Approved", Status: "True"}}
-	servertest.Eventually(t, "somebody may ask", func(ctx context.Context) string {
-		_, err := asker.CertificatesV1().CertificateSigningRequests().Create(ctx, asked, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return err.Error()
-		}
-		return ""
-	})
+	made := must[*certificatesv1.CertificateSigningRequest](t, "asking")(
+		asker.CertificatesV1().CertificateSigningRequests().Create(ctx, asked, metav1.CreateOptions{}))
 	requests := s.Client.CertificatesV1().CertificateSigningRequests()
-	made := must[*certificatesv1.CertificateSigningRequest](t, "reading")(requests.Get(ctx, "asked",
-		metav1.GetOptions{}))
 	if made.Spec.Username != "csr-asker" || slices.Contains(made.Spec.Groups, "system:masters") ||
 		!slices.Contains(made.Spec.Groups, "askers") || len(made.Status.Conditions) > 0 || made.Generation != 0 {
 		t.Errorf("a request is %+v, %+v", made.Spec, made.Status)

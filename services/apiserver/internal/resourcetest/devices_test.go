@@ -121,25 +121,12 @@ func testDeviceRights(t *testing.T, s *servertest.Server, ns string) {
 			ResourceNames: names}
 	}
 	status := rule([]string{"get", "update", "patch"}, []string{"resourceclaims", "resourceclaims/status"})
-	grant := func(name string, kind string, subject string, rules ...rbacv1.PolicyRule) {
-		must[*rbacv1.ClusterRole](t, "making a role")(s.Client.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{
-			ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{}))
-		who := rbacv1.Subject{Kind: kind, Name: subject}
-		if kind == "ServiceAccount" {
-			who.Namespace = ns
-		}
-		must[*rbacv1.ClusterRoleBinding](t, "binding it")(s.Client.RbacV1().ClusterRoleBindings().Create(ctx,
-			&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
-				RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: name}, Subjects: []rbacv1.Subject{who}},
-			metav1.CreateOptions{}))
-	}
-	grant("dra-allocator", "User", "dra-allocator", status,
-		rule([]string{"update"}, []string{"resourceclaims/binding"}))
-	grant("dra-far", "User", "dra-far", status,
+	grant(t, s, "dra-allocator", status, rule([]string{"update"}, []string{"resourceclaims/binding"}))
+	grant(t, s, "dra-far", status,
 		rule([]string{"arbitrary-node:update"}, []string{"resourceclaims/driver"}, "gpu.example.com"))
-	grant("dra-near", "ServiceAccount", "near", status,
+	grantTo(t, s, "dra-near", rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: "near"}, status,
 		rule([]string{"associated-node:update"}, []string{"resourceclaims/driver"}, "gpu.example.com"))
-	grant("dra-clerk", "User", "dra-clerk", status)
+	grant(t, s, "dra-clerk", status)
 
 	claims := s.Client.ResourceV1().ResourceClaims(ns)
 	must[*resourcev1.ResourceClaim](t, "creating")(claims.Create(ctx, gpuClaim("watched", nil), metav1.CreateOptions{}))
@@ -150,23 +137,14 @@ func testDeviceRights(t *testing.T, s *servertest.Server, ns string) {
 				Data: nil, Conditions: []metav1.Condition{}}}
 		}
 	}
-	write := func(client kubernetes.Interface, change func(*resourcev1.ResourceClaim), tried bool) error {
+	write := func(client kubernetes.Interface, change func(*resourcev1.ResourceClaim), dryRun ...string) error {
 		now := must[*resourcev1.ResourceClaim](t, "reading")(claims.Get(ctx, "watched", metav1.GetOptions{}))
 		change(now)
-		options := metav1.UpdateOptions{}
-		if tried {
-			options.DryRun = []string{metav1.DryRunAll}
-		}
-		_, err := client.ResourceV1().ResourceClaims(ns).UpdateStatus(ctx, now, options)
+		_, err := client.ResourceV1().ResourceClaims(ns).UpdateStatus(ctx, now,
+			metav1.UpdateOptions{DryRun: dryRun})
 		return err
 	}
 	allocator := impersonate(t, s, "dra-allocator", "system:authenticated")
-	servertest.Eventually(t, "the allocator may allocate", func(ctx context.Context) string {
-		if err := write(allocator, allocate, true); err != nil {
-			return err.Error()
-		}
-		return ""
-	})
 	near := func(node string) kubernetes.Interface {
 		config := s.ConfigAs(servertest.Admin)
 		config.Impersonate = restclient.ImpersonationConfig{UserName: "system:serviceaccount:" + ns + ":near",
@@ -183,30 +161,30 @@ func testDeviceRights(t *testing.T, s *servertest.Server, ns string) {
 		}
 	}
 	const binding = `requires the verb "update" on resourceclaims/binding in all namespaces`
-	forbidden("a clerk allocates", write(clerk, allocate, false), binding)
-	forbidden("a driver allocates", write(far, allocate, false), binding)
-	if err := write(allocator, allocate, false); err != nil {
+	forbidden("a clerk allocates", write(clerk, allocate), binding)
+	forbidden("a driver allocates", write(far, allocate), binding)
+	if err := write(allocator, allocate); err != nil {
 		t.Fatalf("allocating: %v", err)
 	}
-	if err := write(clerk, func(*resourcev1.ResourceClaim) {}, false); err != nil {
+	if err := write(clerk, func(*resourcev1.ResourceClaim) {}); err != nil {
 		t.Errorf("a clerk changes nothing: %v", err)
 	}
 	const driver = `on resourceclaims/driver "gpu.example.com"`
-	forbidden("a clerk tells of devices", write(clerk, say("gpu.example.com"), false), driver)
-	forbidden("who allocates tells of devices", write(allocator, say("gpu.example.com"), false), driver)
-	forbidden("a driver of another node tells", write(near("n2"), say("gpu.example.com"), false), driver)
-	forbidden("a driver tells of another's", write(far, say("nic.example.com"), false),
+	forbidden("a clerk tells of devices", write(clerk, say("gpu.example.com")), driver)
+	forbidden("who allocates tells of devices", write(allocator, say("gpu.example.com")), driver)
+	forbidden("a driver of another node tells", write(near("n2"), say("gpu.example.com")), driver)
+	forbidden("a driver tells of another's", write(far, say("nic.example.com")),
 		`on resourceclaims/driver "nic.example.com"`)
 	for who, client := range map[string]kubernetes.Interface{"far": far, "near": near("n1")} {
-		if err := write(client, say("gpu.example.com"), true); err != nil {
+		if err := write(client, say("gpu.example.com"), metav1.DryRunAll); err != nil {
 			t.Errorf("the driver from %s: %v", who, err)
 		}
 	}
-	if err := write(far, say("gpu.example.com"), false); err != nil {
+	if err := write(far, say("gpu.example.com")); err != nil {
 		t.Fatalf("telling: %v", err)
 	}
 	// What was told goes with the device.
-	if err := write(allocator, func(c *resourcev1.ResourceClaim) { c.Status.Allocation = nil }, false); err != nil {
+	if err := write(allocator, func(c *resourcev1.ResourceClaim) { c.Status.Allocation = nil }); err != nil {
 		t.Errorf("freeing: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -26,4 +27,11 @@ func Eventually(t testing.TB, what string, condition func(ctx context.Context) (
 	if err != nil {
 		t.Fatalf("%s: %s", what, missing)
 	}
+}
+
+// NotOlderThan lets a list wait until the watch cache has what was written. Much of what the server decides by it reads
+// from there, and would not see what a test has just made.
+func NotOlderThan(written metav1.Object) metav1.ListOptions {
+	return metav1.ListOptions{ResourceVersion: written.GetResourceVersion(),
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
 }

@@ -73,7 +73,8 @@ func newCluster(t *testing.T, nodes ...string) *cluster {
 	return c
 }
 
-// register makes the Nodes, as their agents do.
+// register makes the Nodes, as their agents do. As what is measured is read from the watch cache, it returns when they
+// are there, as does pod.
 func (c *cluster) register(t *testing.T) {
 	t.Helper()
 	for name, a := range c.agents {
@@ -82,7 +83,9 @@ func (c *cluster) register(t *testing.T) {
 		created, err := c.Client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
 		must(t, err)
 		created.Status = node.Status
-		_, err = c.Client.CoreV1().Nodes().UpdateStatus(t.Context(), created, metav1.UpdateOptions{})
+		written, err := c.Client.CoreV1().Nodes().UpdateStatus(t.Context(), created, metav1.UpdateOptions{})
+		must(t, err)
+		_, err = c.Client.CoreV1().Nodes().List(t.Context(), servertest.NotOlderThan(written))
 		must(t, err)
 	}
 }
@@ -99,13 +102,14 @@ func (c *cluster) pod(t *testing.T, node, name string, phase corev1.PodPhase, co
 		}
 	}
 	pods := c.Client.CoreV1().Pods(c.namespace)
-	created, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
+	written, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
 	must(t, err)
-	if phase == "" {
-		return
+	if phase != "" {
+		written.Status.Phase, written.Status.StartTime = phase, &metav1.Time{Time: c.began}
+		written, err = pods.UpdateStatus(t.Context(), written, metav1.UpdateOptions{})
+		must(t, err)
 	}
-	created.Status.Phase, created.Status.StartTime = phase, &metav1.Time{Time: c.began}
-	_, err = pods.UpdateStatus(t.Context(), created, metav1.UpdateOptions{})
+	_, err = pods.List(t.Context(), servertest.NotOlderThan(written))
 	must(t, err)
 }
 

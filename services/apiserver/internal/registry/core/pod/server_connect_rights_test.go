@@ -1,8 +1,6 @@
 package pod_test
 
 import (
-	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -66,16 +64,9 @@ func grant(t *testing.T, c *cluster, namespace, user string, verbs []string) {
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	}, metav1.CreateOptions{})
 	must(t, err)
-	servertest.Eventually(t, "the server knows what "+user+" may", func(ctx context.Context) string {
-		review, err := c.Client.AuthorizationV1().SubjectAccessReviews().Create(ctx,
-			&authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user,
-				ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verbs[0],
-					Resource: "pods", Subresource: "exec"}}}, metav1.CreateOptions{})
-		if err != nil || !review.Status.Allowed {
-			return fmt.Sprintf("%v, %v", review, err)
-		}
-		return ""
-	})
+	servertest.AwaitRight(t, c.Client, authorizationv1.SubjectAccessReviewSpec{User: user,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verbs[0], Resource: "pods",
+			Subresource: "exec"}})
 }
 
 // open asks for a connection by WebSocket and returns the status of the answer and its body, if it is a refusal.

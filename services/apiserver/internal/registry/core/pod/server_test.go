@@ -70,7 +70,9 @@ func newCluster(t *testing.T) *cluster {
 		created, err := server.Client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
 		must(t, err)
 		created.Status = node.Status
-		_, err = server.Client.CoreV1().Nodes().UpdateStatus(t.Context(), created, metav1.UpdateOptions{})
+		written, err := server.Client.CoreV1().Nodes().UpdateStatus(t.Context(), created, metav1.UpdateOptions{})
+		must(t, err)
+		_, err = server.Client.CoreV1().Nodes().List(t.Context(), servertest.NotOlderThan(written))
 		must(t, err)
 	}
 	return &cluster{Server: server, agent: agent}
