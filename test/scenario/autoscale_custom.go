@@ -211,7 +211,7 @@ spec:
 )
 
 // AutoscaledByOthers scales a Deployment by metrics of an API server from elsewhere: up by each kind of metric, not at
-// all while that server is away, and down after it came back.
+// all while that server is away, down after it came back, to zero and from there.
 //
 // DEP-185 DEP-210 DEP-211
 func AutoscaledByOthers(t *testing.T, m mesh.Mesh) {
@@ -239,4 +239,13 @@ func AutoscaledByOthers(t *testing.T, m mesh.Mesh) {
 	}
 	w.KubectlWith(a.endpoint(), "apply", "-f", "-")
 	w.AwaitAvailable("web", 2)
+
+	// What is measured without Pods takes the last one away, and brings Pods back. What others switch off stays so.
+	w.Kubectl("patch", "hpa", "web", "--type=merge", "--patch", `{"spec":{"minReplicas":0}}`)
+	a.load(0, 0, 0)
+	w.awaitOutput([]string{"ScaledToZero", "True    ScaledToZero", "0 current / 0 desired"}, "describe", "hpa", "web")
+	a.load(0, 0, 20)
+	w.AwaitAvailable("web", 2)
+	w.Kubectl("scale", "deployment", "web", "--replicas=0")
+	w.awaitOutput([]string{"False   ScalingDisabled", "False   NotScaledToZero"}, "describe", "hpa", "web")
 }

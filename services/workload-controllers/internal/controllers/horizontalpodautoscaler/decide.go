@@ -48,6 +48,8 @@ type Plan struct {
 	Rescale *Rescale
 	Events  []events.Event
 	History History
+	// Soon says that the status is to be written first, and the target to be scaled in the next pass.
+	Soon bool
 }
 
 // Rescale is another number of replicas.
@@ -64,7 +66,7 @@ type decision struct {
 
 // NeedsMetrics says whether the decision depends on metrics.
 func (in *Input) NeedsMetrics() bool {
-	return in.Target.Err == nil && in.Target.SelectorErr == nil && len(in.Rivals) == 0 && in.replicas() > 0 &&
+	return in.Target.Err == nil && in.Target.SelectorErr == nil && len(in.Rivals) == 0 && !in.disabled() &&
 		in.replicas() >= in.least() && in.replicas() <= in.most()
 }
 
@@ -86,7 +88,7 @@ func Decide(in Input) Plan {
 		"the HPA controller was able to get the target's current scale")
 	d.plan.History = d.plan.History.begun(in.replicas(), in.Now)
 	switch replicas := in.replicas(); {
-	case replicas == 0:
+	case in.disabled():
 		d.set(autoscalingv2.ScalingActive, corev1.ConditionFalse, "ScalingDisabled",
 			"scaling is disabled since the replica count of the target is zero")
 		d.keep(nil)
@@ -96,6 +98,9 @@ func Decide(in Input) Plan {
 		d.rescale(in.least(), "Current number of replicas below Spec.MinReplicas", nil)
 	default:
 		d.follow()
+	}
+	if !d.plan.Soon && (d.plan.Rescale == nil || d.plan.Rescale.To > 0) && in.replicas() > 0 {
+		d.awake()
 	}
 	return d.end()
 }
@@ -109,6 +114,10 @@ func (d *decision) follow() {
 		return
 	}
 	desired := d.bounded(wanted.replicas)
+	if desired == 0 && d.replicas() > 0 {
+		d.toZero(wanted.statuses)
+		return
+	}
 	if desired == d.replicas() {
 		d.keep(wanted.statuses)
 		return
@@ -160,6 +169,9 @@ func Settle(in Input, plan Plan, err error) Plan {
 		fmt.Sprintf("the HPA controller was able to update the target scale to %d", rescale.To))
 	d.plan.Events = append(d.plan.Events, events.Normal("SuccessfulRescale", "New size: %d; reason: %s", rescale.To,
 		rescale.Reason))
+	if rescale.To > 0 {
+		d.awake()
+	}
 	d.plan.Status.LastScaleTime = timeOf(in.Now)
 	d.plan.History = plan.History.rescaled(rescale.To-rescale.From, in.Now)
 	return d.plan

@@ -121,12 +121,12 @@ func (d *decision) allowed(rules *autoscalingv2.HPAScalingRules, up bool) int32 
 	return clamp(chosen)
 }
 
-// reach is how far a policy goes from where its period began.
+// reach is how far a policy goes from where its period began: from zero to one replica at least.
 func reach(start float64, policy autoscalingv2.HPAScalingPolicy, up bool) float64 {
 	percent := policy.Type == autoscalingv2.PercentScalingPolicy
 	switch value := float64(policy.Value); {
 	case percent && up:
-		return math.Ceil(start * (100 + value) / 100)
+		return max(1, math.Ceil(start*(100+value)/100))
 	case percent:
 		return math.Trunc(start * (100 - value) / 100)
 	case up:

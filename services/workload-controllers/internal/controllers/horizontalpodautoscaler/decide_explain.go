@@ -31,7 +31,7 @@ func account(in Input, plan Plan) explain.Account {
 	if in.Target.Err != nil {
 		return a // What the other conditions say is of an earlier pass.
 	}
-	if in.replicas() == 0 {
+	if in.disabled() {
 		wait(autoscalingv2.ScalingActive, corev1.ConditionFalse, "the target to be in use",
 			"somebody gives the target at least one replica")
 		return a

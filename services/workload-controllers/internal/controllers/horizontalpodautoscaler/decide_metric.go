@@ -178,7 +178,10 @@ func (d *decision) measureValue(target *autoscalingv2.MetricTarget, read Reading
 	}
 	ratio := read.Value / amountOf(target.Value)
 	value := autoscalingv2.MetricValueStatus{Value: quantity(read.Value)}
-	if d.tolerated(ratio) {
+	switch {
+	case d.replicas() == 0:
+		return clamp(math.Ceil(ratio)), value, nil
+	case d.tolerated(ratio):
 		return d.replicas(), value, nil
 	}
 	if len(d.Pods) == 0 {
@@ -189,6 +192,9 @@ func (d *decision) measureValue(target *autoscalingv2.MetricTarget, read Reading
 		if pod.Status.Phase == corev1.PodRunning && podview.IsReady(pod) {
 			ready++
 		}
+	}
+	if ratio > 0 {
+		ready = max(ready, 1) // A replica that still starts is not taken away from what waits for it.
 	}
 	return clamp(math.Ceil(ratio * float64(ready))), value, nil
 }

@@ -51,6 +51,9 @@ type known struct {
 	history History
 }
 
+// soon leaves the cache time to see the status that was just written.
+const soon = time.Second
+
 // steps are what a pass over an autoscaler consists of. There is no gate: a scale that was read before the last write
 // is refused by its resource version.
 func (c *Controller) steps() *pass.Steps[*autoscalingv2.HorizontalPodAutoscaler, Input, Plan] {
@@ -58,7 +61,12 @@ func (c *Controller) steps() *pass.Steps[*autoscalingv2.HorizontalPodAutoscaler,
 		Reader:  c.client,
 		New:     func() *autoscalingv2.HorizontalPodAutoscaler { return &autoscalingv2.HorizontalPodAutoscaler{} },
 		Observe: c.observe, Decide: Decide, Apply: c.apply,
-		After: func(Input, Plan) time.Duration { return c.settings.SyncPeriod },
+		After: func(_ Input, plan Plan) time.Duration {
+			if plan.Soon {
+				return min(soon, c.settings.SyncPeriod)
+			}
+			return c.settings.SyncPeriod
+		},
 	}
 }
 

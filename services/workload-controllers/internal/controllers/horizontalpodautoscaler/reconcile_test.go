@@ -321,6 +321,44 @@ func TestOtherAPIs(t *testing.T) {
 	}
 }
 
+// That it is the autoscaler that takes the last replicas away is stored before it does, so that whoever comes after a
+// controller that died in between knows when to bring them back.
+func TestZeroIsSaidFirst(t *testing.T) {
+	w := newWorld(t, 2, autoscaler("a", func(a *autoscalingv2.HorizontalPodAutoscaler) {
+		*a.Spec.MinReplicas = 0
+		a.Spec.Metrics = []autoscalingv2.MetricSpec{queue(autoscalingv2.MetricTarget{Type: "AverageValue",
+			AverageValue: amount("10")})}
+	}))
+	w.settings.DownscaleStabilization = 0
+	queued := func(length string) {
+		w.server.answers["/apis/external.metrics.k8s.io/v1beta1/namespaces/ns/queue"] = map[string]any{
+			"kind": "ExternalMetricValueList", "apiVersion": "external.metrics.k8s.io/v1beta1",
+			"items": []any{map[string]any{"metricName": "queue", "value": length, "timestamp": "2026-01-01T00:00:00Z"}}}
+	}
+	expect := func(when string, replicas int32, status corev1.ConditionStatus, again time.Duration) {
+		t.Helper()
+		a, result := w.pass(t, "a")
+		c := kind.Find(a.Status.Conditions, autoscalingv2.ScaledToZero)
+		if w.server.scale.Spec.Replicas != replicas || c == nil || c.Status != status || result.RequeueAfter != again {
+			t.Errorf("%s: %d replicas, %+v, again after %v", when, w.server.scale.Spec.Replicas, c, result.RequeueAfter)
+		}
+		w.server.scale.Status.Replicas = w.server.scale.Spec.Replicas
+		w.clock = w.clock.Add(time.Minute)
+	}
+	queued("20")
+	expect("a queue for two", 2, corev1.ConditionFalse, 15*time.Second)
+	queued("0")
+	expect("an empty queue", 2, corev1.ConditionTrue, time.Second)
+	expect("the next pass", 0, corev1.ConditionTrue, 15*time.Second)
+	// Another controller has no history of its own.
+	w.histories = map[types.NamespacedName]known{}
+	expect("another controller", 0, corev1.ConditionTrue, 15*time.Second)
+	queued("11")
+	expect("a queue again", 2, corev1.ConditionFalse, 15*time.Second)
+	w.server.scale.Spec.Replicas = 0
+	expect("somebody else's zero", 0, corev1.ConditionFalse, 15*time.Second)
+}
+
 // Two autoscalers of the same Pods are both refused, until one is gone.
 func TestRivals(t *testing.T) {
 	w := newWorld(t, 2, autoscaler("a"), autoscaler("b"))

@@ -43,6 +43,11 @@ func TestValidate(t *testing.T) {
 			s.ScaleTargetRef = autoscalingv2.CrossVersionObjectReference{APIVersion: version, Kind: kind, Name: name}
 		}
 	}
+	queue, ten := autoscalingv2.MetricIdentifier{Name: "queue"}, autoscalingv2.MetricTarget{Type: "AverageValue",
+		AverageValue: ptr.To(resource.MustParse("10"))}
+	none := func(by autoscalingv2.MetricSpec) func(*spec) {
+		return func(s *spec) { s.MinReplicas, s.Metrics = ptr.To[int32](0), append(s.Metrics, by) }
+	}
 	const noGroup = `spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group`
 	for _, row := range []struct {
 		name   string
@@ -51,8 +56,16 @@ func TestValidate(t *testing.T) {
 	}{
 		{"defaults", func(*spec) {}, nil},
 		{"least bounds", func(s *spec) { s.MinReplicas, s.MaxReplicas = ptr.To[int32](1), 1 }, nil},
-		{"below the bounds", func(s *spec) { s.MinReplicas, s.MaxReplicas = ptr.To[int32](0), 0 }, []string{
-			"spec.minReplicas: Invalid value: 0: must be greater than or equal to 1",
+		{"none at least, by an object", none(autoscalingv2.MetricSpec{Type: "Object",
+			Object: &autoscalingv2.ObjectMetricSource{Metric: queue, Target: ten, DescribedObject: autoscalingv2.
+				CrossVersionObjectReference{Kind: "Service", Name: "web"}}}), nil},
+		{"none at least, by what is elsewhere", none(autoscalingv2.MetricSpec{Type: "External",
+			External: &autoscalingv2.ExternalMetricSource{Metric: queue, Target: ten}}), nil},
+		{"none at least, by Pods", none(autoscalingv2.MetricSpec{Type: "Pods",
+			Pods: &autoscalingv2.PodsMetricSource{Metric: queue, Target: ten}}), []string{"spec.metrics: Forbidden: " +
+			"must specify at least one Object or External metric to support scaling to zero replicas"}},
+		{"below the bounds", func(s *spec) { s.MinReplicas, s.MaxReplicas = ptr.To[int32](-1), 0 }, []string{
+			"spec.minReplicas: Invalid value: -1: must be greater than or equal to 0",
 			"spec.maxReplicas: Invalid value: 0: must be greater than 0"}},
 		{"more at least than at most", func(s *spec) { s.MinReplicas = ptr.To[int32](4) }, []string{
 			"spec.maxReplicas: Invalid value: 3: must be greater than or equal to `minReplicas`"}},

@@ -54,12 +54,27 @@ func ValidateStatusUpdate(a, _ *autoscalingv2.HorizontalPodAutoscaler) field.Err
 		fieldcheck.NonNegative(a.Status.DesiredReplicas, status.Child("desiredReplicas"))...)
 }
 
+// validateLeast returns what is wrong with the least replicas. What has none is woken by what is measured without Pods.
+func validateLeast(spec *autoscalingv2.HorizontalPodAutoscalerSpec) field.ErrorList {
+	switch least := spec.MinReplicas; {
+	case least == nil || *least > 0:
+		return nil
+	case *least < 0:
+		return field.ErrorList{field.Invalid(specPath.Child("minReplicas"), *least,
+			"must be greater than or equal to 0")}
+	}
+	if slices.ContainsFunc(spec.Metrics, func(m autoscalingv2.MetricSpec) bool {
+		return m.Object != nil || m.External != nil
+	}) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(specPath.Child("metrics"),
+		"must specify at least one Object or External metric to support scaling to zero replicas")}
+}
+
 func validateSpec(spec *autoscalingv2.HorizontalPodAutoscalerSpec) field.ErrorList {
 	var errs field.ErrorList
-	if spec.MinReplicas != nil && *spec.MinReplicas < 1 {
-		errs = append(errs, field.Invalid(specPath.Child("minReplicas"), *spec.MinReplicas,
-			"must be greater than or equal to 1"))
-	}
+	errs = append(errs, validateLeast(spec)...)
 	maxPath := specPath.Child("maxReplicas")
 	if spec.MaxReplicas < 1 {
 		errs = append(errs, field.Invalid(maxPath, spec.MaxReplicas, "must be greater than 0"))
