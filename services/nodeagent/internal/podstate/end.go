@@ -92,7 +92,7 @@ func (v *view) stopContainers() bool {
 	alive, unknown := map[string]bool{}, []*observed.Container(nil)
 	for i := range v.in.Observed.Containers {
 		c := &v.in.Observed.Containers[i]
-		if !c.Live() {
+		if !v.lives(c) {
 			continue
 		}
 		if _, known := v.byName[c.Name]; known {

@@ -113,6 +113,8 @@ type Probe struct {
 type Op struct {
 	// Deadline is that of a stop.
 	Deadline time.Time
+	// Recalled says of a start that it will create nothing, though it still gets its images.
+	Recalled bool
 }
 
 // Goal is where the Pod shall be.
@@ -183,12 +185,18 @@ type Plan struct {
 	Actions     []Action
 	// Cancel lists operations in flight whose result is no longer wanted.
 	Cancel []Key
+	// Recall lists starts and hooks in flight that are called off, but for the images that they get: those are wanted
+	// again soon, and to begin with them anew each time may never come to an end.
+	Recall []Key
 	// Waiting explains, by container name, why a container does not run.
 	Waiting map[string]Waiting
 	// Hooking lists, by instance ID, running instances whose postStart hook has not finished.
 	Hooking map[string]bool
 	// RestartAll is set if all containers begin anew from now on. The plan has no actions then: it must be kept first.
 	RestartAll *RestartAll
+	// Streaks is to be kept with RestartAll: it holds, by container name, the attempts with which back-offs begin that
+	// what now ends does not count for.
+	Streaks map[string]uint32
 	// Restarting says that all containers begin anew and have not all ended yet.
 	Restarting bool
 	// Resizing says that something of the Pod is not yet of the size that the node has given it.
@@ -205,6 +213,7 @@ type Plan struct {
 func Decide(in Input) Plan {
 	v := newView(in)
 	v.cancelStops()
+	v.hooking()
 	v.plan.Goal, v.plan.Outcome = v.goal()
 	if v.plan.Goal == Run {
 		v.run()

@@ -2,6 +2,7 @@ package podstate
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -85,6 +86,9 @@ func (w *world) step() {
 	}
 	w.checkTermination(plan)
 	w.checkRestartAll(plan)
+	for _, key := range plan.Recall {
+		w.in.Ops[key] = Op{Recalled: true}
+	}
 	if plan.Termination != nil {
 		w.in.Memory.Termination = plan.Termination
 	}
@@ -117,6 +121,7 @@ func (w *world) checkRestartAll(plan Plan) {
 	}
 	if !w.failing || rapid.Bool().Draw(w.t, "kept") {
 		w.in.Memory.RestartAll = next
+		maps.Copy(w.in.Memory.Streaks, plan.Streaks)
 	}
 }
 
@@ -131,10 +136,15 @@ func (w *world) checkTermination(plan Plan) {
 // SAF-141: a Pod counts as stopped only when nothing of it can be alive.
 func (w *world) checkStopped() {
 	for i := range w.in.Observed.Containers {
-		if c := &w.in.Observed.Containers[i]; c.Live() {
+		if c := &w.in.Observed.Containers[i]; w.lives(c) {
 			w.t.Fatalf("stopped while %s is %s", c.ID, c.State)
 		}
 	}
+}
+
+// lives reports whether an instance may have a process: one that was created and withstood its removal has none.
+func (w *world) lives(c *observed.Container) bool {
+	return c.Live() && (c.State != created || w.in.Memory.Faults[removeKey(c)].Count < maxRemovals)
 }
 
 func (w *world) checkAction(a Action) {
@@ -223,7 +233,7 @@ func (w *world) checkRelease(a Action) {
 // SAF-170: no second live instance; POD-196 POD-197: init containers in order, each successful before the next.
 func (w *world) checkStart(a Action) {
 	for i := range w.in.Observed.Containers {
-		if c := &w.in.Observed.Containers[i]; c.Name == a.Container.Spec.Name && (c.Live() || c.Attempt >= a.Attempt) {
+		if c := &w.in.Observed.Containers[i]; c.Name == a.Container.Spec.Name && (w.lives(c) || c.Attempt >= a.Attempt) {
 			w.t.Fatalf("starting %s#%d beside %s, which is %s", c.Name, a.Attempt, c.ID, c.State)
 		}
 	}
@@ -236,7 +246,7 @@ func (w *world) checkStart(a Action) {
 	for i := range w.in.Observed.Containers {
 		c := &w.in.Observed.Containers[i]
 		earlier := w.in.Memory.RestartAll.Earlier(c)
-		if earlier && c.Live() {
+		if earlier && w.lives(c) {
 			w.t.Fatalf("starting %s although %s is %s", a.Container.Spec.Name, c.ID, c.State)
 		}
 		mainBegan = mainBegan || !earlier && c.SandboxID == a.SandboxID && strings.HasPrefix(c.Name, "m")
@@ -273,7 +283,7 @@ func (w *world) checkStop(a Action) {
 		return
 	}
 	for i := range w.in.Observed.Containers {
-		if c := &w.in.Observed.Containers[i]; c.Live() && strings.HasPrefix(c.Name, "m") {
+		if c := &w.in.Observed.Containers[i]; w.lives(c) && strings.HasPrefix(c.Name, "m") {
 			w.t.Fatalf("stopping sidecar %s while %s is alive", a.ID, c.ID)
 		}
 	}

@@ -67,7 +67,6 @@ func (v *view) resize() bool {
 				Gets: sizes.InstanceOf(v.pod, e.Spec)})
 		}
 	}
-	v.plan.Resizing = v.differ() || !v.stands()
 	if len(r.Instances) == 0 && v.stands() {
 		return false
 	}
@@ -78,6 +77,10 @@ func (v *view) resize() bool {
 	v.act(Action{Key: ResizeKey, Resize: r})
 	return len(v.plan.Actions) > before || v.busy(ResizePod)
 }
+
+// resizing reports whether something is not yet of the size that the Pod was given, be it that it is about to end: what
+// comes after it is of that size, and there may be no room for that before.
+func (v *view) resizing() bool { return v.differ() || !v.stands() }
 
 // standing is the size for which the Pod's cgroup stands.
 func (v *view) standing() sizes.Size {
@@ -113,9 +116,9 @@ func (v *view) stands() bool {
 
 // differ reports whether anything that runs has not the size that it was given.
 func (v *view) differ() bool {
-	return slices.ContainsFunc(v.entries, func(e lifecycle.Entry) bool {
-		c := v.inSandbox(e.Spec.Name)
-		return c != nil && len(v.toChange(e, c)) > 0
+	return v.sandbox != nil && slices.ContainsFunc(v.in.Observed.Containers, func(c observed.Container) bool {
+		e, known := v.byName[c.Name]
+		return known && c.SandboxID == v.sandbox.ID && len(v.toChange(e, &c)) > 0
 	})
 }
 

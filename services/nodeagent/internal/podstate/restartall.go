@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/observed"
@@ -31,11 +32,16 @@ type RestartAll struct {
 
 // Earlier reports whether an instance is of the time before all containers began anew.
 func (r *RestartAll) Earlier(c *observed.Container) bool {
+	return r.Before(c.Name, c.Attempt)
+}
+
+// Before reports whether an attempt of a container is of the time before all containers began anew.
+func (r *RestartAll) Before(name string, attempt uint32) bool {
 	if r == nil {
 		return false
 	}
-	last, known := r.Last[c.Name]
-	return known && c.Attempt <= last
+	last, known := r.Last[name]
+	return known && attempt <= last
 }
 
 // Ended reports whether an instance ended because all containers begin anew.
@@ -53,8 +59,9 @@ func (r *RestartAll) String() string {
 func (v *view) restartAll() bool {
 	if e, c := v.asksForAll(); c != nil {
 		// What is being started would be of neither time.
-		if !v.cancelStarts(StartContainer, RunPostStart) {
+		if !v.recallStarts() {
 			v.plan.RestartAll = v.beginAnew(e, c)
+			v.plan.Streaks = v.spared(v.plan.RestartAll)
 		}
 		v.plan.Restarting = true
 	} else {
@@ -73,6 +80,19 @@ func (v *view) asksForAll() (lifecycle.Entry, *observed.Container) {
 		}
 	}
 	return lifecycle.Entry{}, nil
+}
+
+// recallStarts calls off what is being started of the containers that begin anew, and says whether some of it may still
+// create an instance or run a hook.
+func (v *view) recallStarts() bool {
+	for key, op := range v.in.Ops {
+		starts := key.Kind == StartContainer && v.byName[key.Object].Kind != lifecycle.Ephemeral && !op.Recalled
+		if starts || key.Kind == RunPostStart {
+			v.plan.Recall = append(v.plan.Recall, key)
+		}
+	}
+	slices.SortFunc(v.plan.Recall, func(a, b Key) int { return strings.Compare(a.String(), b.String()) })
+	return len(v.plan.Recall) > 0
 }
 
 // beginAnew makes all instances that there are ones of the time before.
@@ -96,6 +116,24 @@ func (v *view) beginAnew(cause lifecycle.Entry, ended *observed.Container) *Rest
 	return r
 }
 
+// spared returns where the back-offs of bystanders begin, so that what now ends does not count. Those of which nothing
+// has run since all began anew the last time were spared then.
+func (v *view) spared(r *RestartAll) map[string]uint32 {
+	streaks := map[string]uint32{}
+	for _, e := range v.entries {
+		if c := v.latest(e.Spec.Name); c != nil && e.Kind != lifecycle.Ephemeral && v.bystander(r, e, c) {
+			streaks[c.Name] = v.in.Memory.Streaks[c.Name] + 1
+		}
+	}
+	return streaks
+}
+
+// bystander reports whether an instance is followed by another one only because all containers begin anew: it was
+// stopped for that, or would have been the last one.
+func (v *view) bystander(r *RestartAll, e lifecycle.Entry, c *observed.Container) bool {
+	return r.Ended(c) || c.State == observed.Exited && !v.cutShort(c) && !e.Restarts(v.pod, c.ExitCode)
+}
+
 // stopEarlier ends what is of the time before all containers began anew, at once and without preStop hooks, and says
 // whether any of it is left.
 func (v *view) stopEarlier() bool {
@@ -104,11 +142,11 @@ func (v *view) stopEarlier() bool {
 		switch c := &v.in.Observed.Containers[i]; {
 		case !v.in.Memory.RestartAll.Earlier(c):
 		case c.Live():
-			left = true
-			v.discard(c, v.in.Now, StopReason{Reason: RestartingAllContainers,
+			waits := v.discard(c, v.in.Now, StopReason{Reason: RestartingAllContainers,
 				Message: "Stopping container " + c.Name + ": " + v.in.Memory.RestartAll.String()})
-		case v.cutShort(c) && !v.stays(c):
-			left = true
+			left = left || waits
+		case v.cutShort(c):
+			left = left || !v.stays(c)
 			v.remove(c)
 		}
 	}

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
 // forAll gives a container a policy of its own, and a rule that restarts all containers after exit code 42.
@@ -29,6 +31,11 @@ func initAll(name string) func(*Input) {
 	}
 }
 
+// recalled makes a start in flight one that was called off while it gets its images.
+func recalled(text string) func(*Input) {
+	return func(in *Input) { in.Ops[key(text)] = Op{Recalled: true} }
+}
+
 // anew makes all containers have begun anew after these last attempts, because the named one ended.
 func anew(cause string, last map[string]uint32, stopped ...string) func(*Input) {
 	return func(in *Input) {
@@ -46,7 +53,7 @@ func TestRestartAllBegins(t *testing.T) {
 		want       *RestartAll
 		restarting bool
 		goal       Goal
-		cancel     []Key
+		recall     []Key
 	}{
 		{name: "a main container that is never restarted else", restarting: true, goal: Run,
 			input: options(never, initC("i"), mainC("a", own), mainC("b"), s0, instance("i", 0, exited),
@@ -83,9 +90,19 @@ func TestRestartAllBegins(t *testing.T) {
 		{name: "also in a sandbox that has died", restarting: true, goal: Run,
 			input: options(mainC("a", own), sandbox("s0", 0, false), instance("a", 0, exited, exit(42))),
 			want:  &RestartAll{Container: "a", ExitCode: 42, Last: map[string]uint32{"a": 0}}},
-		{name: "a start in flight is called off first", restarting: true, goal: Run, cancel: []Key{StartKey("b")},
+		{name: "a start in flight is called off first", restarting: true, goal: Run, recall: []Key{StartKey("b")},
 			input: options(mainC("a", own), mainC("b"), s0, instance("a", 0, exited, exit(42)),
 				instance("b", 0, exited), op("start/b"))},
+		{name: "and a hook", restarting: true, goal: Run, recall: []Key{key("hook/b#0")},
+			input: options(mainC("a", own), mainC("b", postStart), s0, instance("a", 0, exited, exit(42)),
+				instance("b", 0, running), op("hook/b#0"))},
+		{name: "the images of one that was called off are not waited for", restarting: true, goal: Run,
+			input: options(mainC("a", own), mainC("b"), s0, instance("a", 0, exited, exit(42)), op("start/b"),
+				recalled("start/b")),
+			want: &RestartAll{Container: "a", ExitCode: 42, Last: map[string]uint32{"a": 0}}},
+		{name: "nor is the start of an ephemeral container called off", restarting: true, goal: Run,
+			input: options(mainC("a", own), ephemeral("e"), s0, instance("a", 0, exited, exit(42)), op("start/e")),
+			want:  &RestartAll{Container: "a", ExitCode: 42, Last: map[string]uint32{"a": 0}}},
 		{name: "an ephemeral container has no part in it", restarting: true, goal: Run,
 			input: options(mainC("a", own), ephemeral("e"), s0, instance("a", 0, exited, exit(42)),
 				instance("e", 0, running)),
@@ -108,8 +125,8 @@ func TestRestartAllBegins(t *testing.T) {
 			if plan.Restarting != r.restarting || plan.Goal != r.goal {
 				t.Errorf("restarting %v, goal %s; want %v, %s", plan.Restarting, plan.Goal, r.restarting, r.goal)
 			}
-			if !reflect.DeepEqual(plan.Cancel, r.cancel) {
-				t.Errorf("calls off %v, want %v", plan.Cancel, r.cancel)
+			if !reflect.DeepEqual(plan.Recall, r.recall) || plan.Cancel != nil {
+				t.Errorf("calls off %v, and %v at once, want %v", plan.Recall, plan.Cancel, r.recall)
 			}
 		})
 	}
@@ -197,9 +214,135 @@ func TestRestartAllGoesOn(t *testing.T) {
 	}
 }
 
+// What all begin anew for counts for the back-off of nobody but the one that asked, and of those that would have been
+// restarted themselves.
+func TestRestartAllSparesBystanders(t *testing.T) {
+	s0, always := sandbox("s0", 0, true), policy(corev1.RestartPolicyAlways)
+	asker := mainC("a", forAll(corev1.ContainerRestartPolicyNever))
+	for name, r := range map[string]struct {
+		input []func(*Input)
+		want  map[string]uint32
+	}{
+		"one that runs":   {options(mainC("b"), instance("b", 3, running)), map[string]uint32{"b": 1}},
+		"one that is new": {options(mainC("b"), instance("b", 0, running)), map[string]uint32{"b": 1}},
+		"one that crashed before": {options(mainC("b"), instance("b", 5, running), func(in *Input) {
+			in.Memory.Streaks["b"] = 4
+		}), map[string]uint32{"b": 5}},
+		"one that waits to be restarted": {options(mainC("b"), instance("b", 3, exited, exit(1))), map[string]uint32{}},
+		"an init container that is done": {options(initC("b"), instance("b", 3, exited)), map[string]uint32{"b": 1}},
+		"one that has ended for good": {options(mainC("b", restarted(corev1.ContainerRestartPolicyNever)),
+			instance("b", 3, exited, exit(1))), map[string]uint32{"b": 1}},
+		"an ephemeral one": {options(ephemeral("b"), instance("b", 0, running)), map[string]uint32{}},
+		"one that has not begun since the last time": {options(mainC("b"), instance("b", 3, exited, exit(137)),
+			anew("a", map[string]uint32{"a": 1, "b": 3}, "b")), map[string]uint32{}},
+	} {
+		plan := Decide(build(append(options(always, asker, s0, instance("a", 2, exited, exit(42))), r.input...)...))
+		if plan.RestartAll == nil || !reflect.DeepEqual(plan.Streaks, r.want) {
+			t.Errorf("%s: begins %v with back-offs from %v, want %v", name, plan.RestartAll, plan.Streaks, r.want)
+		}
+	}
+}
+
+// An instance that cannot be removed is waited for until its processes were killed often enough, and is tried again.
+func TestRestartAllPassesWhatStays(t *testing.T) {
+	own := forAll(corev1.ContainerRestartPolicyNever)
+	for _, r := range []struct {
+		name       string
+		left       func(*Input)
+		failed     int
+		age        time.Duration
+		restarting bool
+		want       []string
+	}{
+		{"created, twice", instance("n", 0, created), maxRemovals - 1, time.Minute, true,
+			[]string{"RemoveContainer n#0"}},
+		{"created, too often", instance("n", 0, created), maxRemovals, time.Minute, false,
+			[]string{"RemoveContainer n#0", "StartContainer m#1", "StartContainer n#1"}},
+		{"created, just now", instance("n", 0, created), maxRemovals, 0, false,
+			[]string{"StartContainer m#1", "StartContainer n#1"}},
+		{"cut off, twice", instance("n", 0, exited, neverStarted), maxRemovals - 1, time.Minute, true,
+			[]string{"RemoveContainer n#0"}},
+		{"cut off, too often", instance("n", 0, exited, neverStarted), maxRemovals, time.Minute, false,
+			[]string{"RemoveContainer n#0", "StartContainer m#1", "StartContainer n#1"}},
+		{"one that runs is waited for in any case", instance("n", 0, running), maxRemovals, time.Minute, true,
+			[]string{"StopContainer n#0 in 0s"}},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			plan := Decide(build(policy(corev1.RestartPolicyNever), mainC("m", own), mainC("n"), sandbox("s0", 0, true),
+				instance("m", 0, exited, exit(42)), r.left, anew("m", map[string]uint32{"m": 0, "n": 0}, "n"),
+				fault("remove/n#0", "FailedKillPod", r.failed, r.age)))
+			check(t, plan, r.want...)
+			if plan.Restarting != r.restarting {
+				t.Errorf("restarting %v, want %v", plan.Restarting, r.restarting)
+			}
+		})
+	}
+}
+
+// Nor does it keep a Pod from running, or from its end, without a restart of all.
+func TestCreatedThatStays(t *testing.T) {
+	stays := func(count int, more ...func(*Input)) Plan {
+		return Decide(build(append(options(policy(corev1.RestartPolicyNever), mainC("n"), sandbox("s0", 0, true),
+			instance("n", 0, created), fault("remove/n#0", "FailedKillPod", count, time.Minute)), more...)...))
+	}
+	check(t, stays(maxRemovals-1), "RemoveContainer n#0")
+	check(t, stays(maxRemovals, func(in *Input) { in.Observed.Containers[0].CreatedAt = now.Add(-time.Hour) }),
+		"StartContainer n#1")
+	check(t, stays(maxRemovals-1, deleted(30)), "RemoveContainer n#0")
+	check(t, stays(maxRemovals, deleted(30)), "StopSandbox s0")
+}
+
+// A restart of all is no end of a resize: what runs has not the new size yet.
+func TestResizingWhileAllRestart(t *testing.T) {
+	size := func(cpus int64) func(*corev1.Container) {
+		return func(c *corev1.Container) { c.Resources = limitedTo(cpus) }
+	}
+	own := forAll(corev1.ContainerRestartPolicyNever)
+	for _, r := range []struct {
+		name     string
+		has      int64
+		state    observed.ContainerState
+		standing int64
+		want     bool
+	}{
+		{"what runs is of the old size", 1, running, 2, true},
+		{"it has ended", 1, exited, 2, false},
+		{"it has the new size", 2, running, 2, false},
+		{"the cgroup is of the old size", 1, exited, 3, true},
+	} {
+		in := build(mainC("m", own, size(2)), mainC("n", size(2)), sandbox("s0", 0, true),
+			instance("m", 0, exited, exit(42)), instance("n", 0, r.state),
+			anew("m", map[string]uint32{"m": 0, "n": 0}, "n"))
+		in.Pod.Generation = 2
+		in.Memory.Resize.Updated["n#0"] = sizes.Instance{Resources: limitedTo(r.has)}
+		standing := sizes.Of(in.Pod)
+		standing.Containers["n"] = limitedTo(r.standing)
+		in.Memory.Resize.Standing = &standing
+		if got := Decide(in).Resizing; got != r.want {
+			t.Errorf("%s: resizing %v, want %v", r.name, got, r.want)
+		}
+	}
+}
+
+// What runs and waits for its postStart hook is not up, whatever becomes of the Pod.
+func TestHookingWhateverTheGoal(t *testing.T) {
+	for name, more := range map[string][]func(*Input){
+		"run":     nil,
+		"restart": {instance("a", 0, exited, exit(42)), anew("a", map[string]uint32{"a": 0, "b": 0}, "b")},
+		"delete":  {deleted(30)},
+		"hold":    {held},
+	} {
+		plan := Decide(build(append(options(mainC("a", forAll(corev1.ContainerRestartPolicyNever)),
+			mainC("b", postStart), sandbox("s0", 0, true), instance("b", 0, running)), more...)...))
+		if !plan.Hooking["b#0"] {
+			t.Errorf("%s: b counts as up", name)
+		}
+	}
+}
+
 // The back-off of those that had to stop begins anew with a long run only.
 func TestRestartAllKeepsBackOffs(t *testing.T) {
-	for ran, want := range map[time.Duration]*uint32{10 * time.Minute: new(uint32), 10*time.Minute - 1: nil} {
+	for ran, want := range map[time.Duration]*uint32{10 * time.Minute: ptr.To(uint32(1)), 10*time.Minute - 1: nil} {
 		plan := Decide(build(policy(corev1.RestartPolicyNever), mainC("m"), sandbox("s0", 0, true),
 			instance("m", 0, exited, ago(ran, 0)), anew("gone", map[string]uint32{"m": 0}, "m")))
 		check(t, plan, "StartContainer m#1")

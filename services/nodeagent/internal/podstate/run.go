@@ -17,6 +17,7 @@ const (
 
 // run brings a Pod up and keeps it up: first what it stands on, then its sandbox, then the containers in their order.
 func (v *view) run() {
+	v.plan.Resizing = v.resizing()
 	if v.restartAll() || v.held() || !v.prepare() {
 		return
 	}
@@ -82,9 +83,9 @@ func (v *view) strays() bool {
 		c := &v.in.Observed.Containers[i]
 		at := v.sandbox != nil && v.sandbox.Ready && c.SandboxID == v.sandbox.ID
 		if c.Live() && !at {
-			found = true
-			v.discard(c, deadline, StopReason{Reason: reasonSandboxChanged,
+			waits := v.discard(c, deadline, StopReason{Reason: reasonSandboxChanged,
 				Message: "Pod sandbox changed, it will be killed and re-created."})
+			found = found || waits
 		}
 	}
 	return found
@@ -133,20 +134,28 @@ func (v *view) hookPending(e lifecycle.Entry, c *observed.Container) bool {
 	return e.Spec.Lifecycle != nil && e.Spec.Lifecycle.PostStart != nil && !v.in.Memory.Hooked[c.ID]
 }
 
+// hooking lists what runs and waits for the end of its postStart hook, whatever becomes of the Pod: a hook that is called
+// off does not end.
+func (v *view) hooking() {
+	for i := range v.in.Observed.Containers {
+		c := &v.in.Observed.Containers[i]
+		if e, known := v.byName[c.Name]; known && c.State == observed.Running && v.hookPending(e, c) {
+			v.plan.Hooking[c.ID] = true
+		}
+	}
+}
+
 // drive brings one container to where it shall be in the present sandbox.
 func (v *view) drive(e lifecycle.Entry) {
 	name := e.Spec.Name
 	c := v.inSandbox(name)
-	if c != nil && c.State == observed.Running && v.hookPending(e, c) {
-		v.plan.Hooking[c.ID] = true
-	}
 	if v.starting(name) {
 		return
 	}
 	switch {
 	case c == nil:
 		v.start(e, v.in.Observed.Latest(name))
-	case c.State == observed.Created || c.State == observed.Unknown:
+	case (c.State == observed.Created || c.State == observed.Unknown) && v.lives(c):
 		// A start that was cut short: nobody can say how far it came, so a new instance takes its place.
 		v.discard(c, v.in.Now.Add(lifecycle.Grace(v.pod)), StopReason{Reason: reasonUnknown,
 			Message: "Container is in unknown state, try killing it before restart."})
@@ -212,10 +221,14 @@ func (v *view) follows(e lifecycle.Entry, prev *observed.Container, a *Action) b
 	rerun := anew || e.Kind == lifecycle.Init && prev.SandboxID != v.sandbox.ID
 	resized := v.in.Memory.Resize.Restarted[prev.ID]
 	switch {
-	case !rerun && !resized && !v.cutShort(prev) && !e.Restarts(v.pod, prev.ExitCode):
+	case !rerun && !resized && prev.State == observed.Exited && !v.cutShort(prev) &&
+		!e.Restarts(v.pod, prev.ExitCode):
 		return false
 	case resized || anew && ranLong(prev):
 		a.Streak = &prev.Attempt
+		if anew && v.bystander(v.in.Memory.RestartAll, e, prev) {
+			a.Streak = &a.Attempt
+		}
 		return true
 	default:
 		return rerun || v.crashDelayOver(e, prev, a)

@@ -55,11 +55,16 @@ func (v *view) inSandbox(name string) *observed.Container {
 	return nil
 }
 
+// lives reports whether an instance may have a process. One that was created and withstands its removal has none.
+func (v *view) lives(c *observed.Container) bool {
+	return c.Live() && (c.State != observed.Created || !v.stays(c))
+}
+
 // live returns the instances of a container that may have a process.
 func (v *view) live(name string) []*observed.Container {
 	var out []*observed.Container
 	for i := range v.in.Observed.Containers {
-		if c := &v.in.Observed.Containers[i]; c.Name == name && c.Live() {
+		if c := &v.in.Observed.Containers[i]; c.Name == name && v.lives(c) {
 			out = append(out, c)
 		}
 	}
@@ -131,13 +136,14 @@ func (v *view) stop(c *observed.Container, deadline time.Time, why StopReason) {
 	})
 }
 
-// discard stops an instance, or removes it if it has never started.
-func (v *view) discard(c *observed.Container, deadline time.Time, why StopReason) {
-	if c.State != observed.Created {
+// discard stops an instance, or removes it if it has never started, and says whether it has to be waited for.
+func (v *view) discard(c *observed.Container, deadline time.Time, why StopReason) bool {
+	if c.State == observed.Created {
+		v.remove(c)
+	} else {
 		v.stop(c, deadline, why)
-		return
 	}
-	v.remove(c)
+	return v.lives(c)
 }
 
 // remove takes an instance away that has no process.
@@ -149,7 +155,8 @@ func (v *view) remove(c *observed.Container) {
 
 func removeKey(c *observed.Container) Key { return Key{Kind: RemoveContainer, Object: c.ID} }
 
-// maxRemovals is how often an instance is tried to be removed before the Pod goes on without that.
+// maxRemovals is how often an instance is tried to be removed before the Pod goes on without that. It is tried again
+// all the same where the instance is of a time that is over.
 const maxRemovals = 3
 
 // stays reports whether an instance that should be removed has withstood that often enough. Its processes were killed

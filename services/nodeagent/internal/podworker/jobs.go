@@ -137,6 +137,9 @@ func (j *job) removeContainer(ctx context.Context) outcome {
 		return j.config.Runtime.RemoveContainer(ctx,
 			j.action.ID)
 	})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		j.warn(reasonFailedKillPod, "error removing container: %s", err)
+	}
 	return outcome{err: err, reason: reasonFailedKillPod, observe: true}
 }
 
@@ -168,7 +171,7 @@ func (j *job) deletePod(ctx context.Context) outcome {
 }
 
 // startContainer gets the image, creates the instance, starts it and runs its postStart hook. It may be called off
-// while it waits for the image or the hook, but not between creation and start.
+// while it waits for the image or the hook, but not between creation and start; a recall lets it get its images first.
 func (j *job) startContainer(ctx context.Context) outcome {
 	e := j.action.Container
 	sandbox, err := j.config.Steps.Sandbox(ctx, j.pod, j.sandboxAttempt())
@@ -182,6 +185,9 @@ func (j *job) startContainer(ctx context.Context) outcome {
 	volumes, err := j.config.Steps.VolumeImages(ctx, j.pod, e, sandbox)
 	if err != nil {
 		return outcome{err: err, reason: steps.ImageReason(err)}
+	}
+	if !j.commit() {
+		return outcome{err: context.Canceled}
 	}
 	config, err := j.config.Steps.Container(ctx, steps.ContainerInput{
 		Pod: j.pod, Entry: e, Attempt: j.action.Attempt, Image: image, VolumeImages: volumes, PodIPs: j.podIPs,

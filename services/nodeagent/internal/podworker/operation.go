@@ -3,6 +3,7 @@ package podworker
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -20,6 +21,40 @@ type operation struct {
 	// shorten, if it is set, moves the deadline of a stop forward.
 	shorten func(time.Time)
 	done    chan struct{}
+
+	mu sync.Mutex // guards all below
+	// committed says that it goes on to its effects: before, it only gets what it needs.
+	committed bool
+	recalled  bool
+}
+
+// recall calls the operation off. One that is not committed goes on to get what it needs, but no further; recall says
+// whether it has just become such a one.
+func (o *operation) recall() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.committed {
+		o.cancel()
+		return false
+	}
+	before := o.recalled
+	o.recalled = true
+	return !before
+}
+
+// commit says whether the operation may go on to its effects.
+func (o *operation) commit() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.committed = !o.recalled
+	return o.committed
+}
+
+// op is the operation as decisions see it.
+func (o *operation) op() podstate.Op {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return podstate.Op{Deadline: o.deadline, Recalled: o.recalled}
 }
 
 // outcome is what an operation ended with.
@@ -42,7 +77,8 @@ func (w *worker) begin(ctx context.Context, a podstate.Action) {
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	o := &operation{cancel: cancel, deadline: a.Deadline, done: make(chan struct{})}
+	o := &operation{cancel: cancel, deadline: a.Deadline, done: make(chan struct{}),
+		committed: a.Kind != podstate.StartContainer}
 	w.ops[a.Key] = o
 	do := w.jobFor(a, o)
 	go func() {
@@ -59,7 +95,7 @@ func (w *worker) begin(ctx context.Context, a podstate.Action) {
 // jobFor returns the function that carries an action out. It is given copies of what the worker knows, because the
 // worker goes on meanwhile.
 func (w *worker) jobFor(a podstate.Action, o *operation) func(context.Context) outcome {
-	job := &job{pool: w.pool, config: w.config, action: a, pod: w.pod, wide: w.widest(), podIP: w.podIP(),
+	job := &job{pool: w.pool, config: w.config, action: a, commit: o.commit, pod: w.pod, wide: w.widest(), podIP: w.podIP(),
 		podIPs: w.podIPs(),
 		seen:   w.seen, updates: &w.updates, signals: w.signals}
 	switch a.Kind {
@@ -134,6 +170,8 @@ type job struct {
 	pool   *Pool
 	config *Config
 	action podstate.Action
+	// commit says whether the operation may go on from what it gets to its effects.
+	commit func() bool
 	pod    *corev1.Pod
 	// wide is the Pod at the size that bounds all between which it is resized.
 	wide    *corev1.Pod

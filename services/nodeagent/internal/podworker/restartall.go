@@ -1,6 +1,7 @@
 package podworker
 
 import (
+	"maps"
 	"time"
 
 	"keelson.dev/kit/events"
@@ -17,10 +18,11 @@ func (w *worker) beginRestartAll(plan podstate.Plan) (wake time.Time) {
 	if plan.RestartAll == nil {
 		return plan.Wake
 	}
-	before := w.memory.RestartAll
-	w.memory.RestartAll = plan.RestartAll
+	before, streaks := w.memory.RestartAll, w.memory.Streaks
+	w.memory.RestartAll, w.memory.Streaks = plan.RestartAll, maps.Clone(streaks)
+	maps.Copy(w.memory.Streaks, plan.Streaks)
 	if !w.saveRecord() {
-		w.memory.RestartAll = before
+		w.memory.RestartAll, w.memory.Streaks = before, streaks
 		return time.Now().Add(keepAgain)
 	}
 	w.config.Events.Record(w.pod, "", events.Normal(podstate.RestartingAllContainers, "%s", plan.RestartAll))

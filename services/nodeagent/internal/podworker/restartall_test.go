@@ -1,6 +1,8 @@
 package podworker
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/observed"
 	"keelson.dev/services/nodeagent/internal/runtime/fake"
 )
 
@@ -101,6 +104,144 @@ func TestRestartAllBacksOff(t *testing.T) {
 		w.expect("starts", w.started(4), "i", "s", "m", "w", "i", "s", "m", "w")
 		w.expectAnew(2)
 	})
+}
+
+// An instance whose postStart hook the restart calls off was never up.
+func TestRestartAllCallsHooksOff(t *testing.T) {
+	inWatchedWorld(t, func(w *world) {
+		w.delete("u1", 0)
+		w.after(time.Minute)
+		w.hook = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
+		w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true})
+		w.put(newPod(withRule, postStart, func(p *corev1.Pod) { p.UID = "u2" }))
+		w.after(5 * time.Second)
+		w.runtime.Exit("u2", "w", 42)
+		w.after(time.Second)
+		s := w.get("u2").Status.ContainerStatuses[0]
+		if n := w.runtime.Live("u2", "m"); n != 1 || s.State.Running != nil || s.Ready {
+			t.Errorf("%d live, and the status is %+v; want one that waits", n, s.State)
+		}
+	})
+}
+
+// A resize in the midst of it is done once what begins anew has the new size, and is told once.
+func TestResizeWhileAllRestart(t *testing.T) {
+	inWatchedWorld(t, func(w *world) {
+		w.runtime.SetDelay("StopContainer", 2*time.Second)
+		w.runtime.Exit("u1", "w", 42)
+		w.after(0)
+		w.resize("u1", asks("2", "64Mi"))
+		w.after(time.Second)
+		w.expect("told too early", logged(w, "event ResizeCompleted"))
+		if got := w.condition("u1", corev1.PodResizeInProgress); got != "True : " {
+			t.Errorf("the condition is %s", got)
+		}
+		w.after(time.Minute)
+		if n := len(logged(w, "event ResizeCompleted")); n != 1 {
+			t.Errorf("told %d times", n)
+		}
+		w.expect("updates", w.signals("UpdateContainer"))
+		w.expectAnew(1)
+	})
+}
+
+// An image that is being pulled is neither waited for nor called off, however often all begin anew meanwhile.
+func TestRestartAllLetsPullsGoOn(t *testing.T) {
+	inWorld(t, func(w *world) {
+		if _, err := w.runtime.PullImage(t.Context(), "short:1", nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		w.runtime.SetBehavior("short:1", fake.Behavior{RunFor: time.Second})
+		w.runtime.SetDelay("PullImage", 15*time.Minute)
+		w.put(newPod(withRule, func(p *corev1.Pod) {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "p", Image: "slow:1"})
+		}))
+		w.after(5 * time.Second)
+		for range 3 {
+			w.runtime.Exit("u1", "w", 42)
+			w.after(4 * time.Minute)
+		}
+		w.expect("starts", w.started(0), "i", "s", "m", "w", "i", "s", "m", "w", "i", "s", "m", "w", "i", "s", "m", "w")
+		w.after(4 * time.Minute)
+		w.expect("then", w.started(16), "p")
+		w.expect("pulls", w.signals("PullImage")[1:], "PullImage slow:1 @1")
+	})
+}
+
+// What cannot be removed is told, tried again, and does not keep all containers down.
+func TestRestartAllBesideWhatStays(t *testing.T) {
+	inWatchedWorld(t, func(w *world) {
+		refused := make([]error, 8)
+		for i := range refused {
+			refused[i] = errors.New("device or resource busy")
+		}
+		w.runtime.Fail("RemoveContainer", refused...)
+		w.runtime.Interrupt("u1", "m", observed.Created)
+		w.runtime.Exit("u1", "w", 42)
+		w.after(time.Minute)
+		w.expect("starts", w.started(4), "i", "s", "m", "w")
+		w.expectAnew(1)
+		if told := logged(w, "event FailedKillPod"); len(told) < 4 || told[0] !=
+			"event FailedKillPod spec.containers{m}: error removing container: device or resource busy" {
+			t.Errorf("told %q", told)
+		}
+		w.after(10 * time.Minute)
+		if n := len(w.signals("RemoveContainer")); n != len(refused)+1 {
+			t.Errorf("tried %d times, want until it succeeds", n)
+		}
+	})
+}
+
+// A container that is well is restarted at once when it ends for the first time, however often others made it restart.
+func TestRestartAllSparesBystanders(t *testing.T) {
+	for _, crash := range []bool{false, true} { // of the agent, at the end
+		inWatchedWorld(t, func(w *world) {
+			w.delete("u1", 0)
+			w.after(time.Minute)
+			w.put(newPod(withRule, func(p *corev1.Pod) {
+				p.UID = "u2"
+				p.Spec.Containers[0].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
+			}))
+			w.after(5 * time.Second)
+			for range 4 {
+				w.runtime.Exit("u2", "w", 42)
+				w.after(2 * time.Minute)
+			}
+			if crash {
+				w.start()
+				w.after(0)
+			}
+			before := len(w.started(0))
+			w.runtime.Exit("u2", "m", 1)
+			w.after(time.Second)
+			w.expect("starts", w.started(before), "m")
+			w.runtime.Exit("u2", "m", 1)
+			w.after(9 * time.Second)
+			w.expect("starts", w.started(before), "m")
+			w.after(2 * time.Second)
+			w.expect("starts", w.started(before), "m", "m")
+		})
+	}
+}
+
+// A Pod that is deleted before all have begun anew has not succeeded.
+func TestDeletedWhileAllRestart(t *testing.T) {
+	for _, after := range []time.Duration{0, 500 * time.Millisecond} {
+		inWatchedWorld(t, func(w *world) {
+			w.delete("u1", 0)
+			w.after(time.Minute)
+			w.put(newPod(withRule, func(p *corev1.Pod) {
+				p.UID, p.Spec.Containers = "u2", p.Spec.Containers[1:]
+				p.Spec.Containers[0].RestartPolicyRules[0].ExitCodes.Values = []int32{0}
+			}))
+			w.after(5 * time.Second)
+			w.runtime.Exit("u2", "w", 0)
+			w.after(after)
+			w.delete("u2", 30)
+			w.after(time.Minute)
+			w.expect("phase", logged(w, "delete u2"), "delete u2 in phase Failed")
+		})
+	}
 }
 
 // At whichever step the agent ends, the next one neither forgets that all begin anew nor does it twice.

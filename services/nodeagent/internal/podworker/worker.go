@@ -266,6 +266,11 @@ func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 	for _, key := range plan.Cancel {
 		w.ops[key].cancel()
 	}
+	for _, key := range plan.Recall {
+		if w.ops[key].recall() {
+			w.wakeUp()
+		}
+	}
 	for _, a := range plan.Actions {
 		w.noteRestart(a)
 		w.begin(ctx, a)
@@ -412,7 +417,7 @@ func (w *worker) podIP() string {
 func (w *worker) inFlight() map[podstate.Key]podstate.Op {
 	out := make(map[podstate.Key]podstate.Op, len(w.ops))
 	for key, o := range w.ops {
-		out[key] = podstate.Op{Deadline: o.deadline}
+		out[key] = o.op()
 	}
 	return out
 }

@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/kit/podview"
+	apiseconds "keelson.dev/kit/seconds"
+	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
@@ -50,6 +52,19 @@ func (c *computation) end(out *corev1.PodStatus) {
 	if initialized {
 		endAll(out.ContainerStatuses)
 	}
+}
+
+// unfinished says that a container which has ended was to begin anew with all others, and has not: they had already
+// been told to, or it ended so before its Pod was deleted. What it does when the deletion stops it asks for nothing.
+func (c *computation) unfinished(e lifecycle.Entry, s *corev1.ContainerStatus) bool {
+	if c.in.RestartAll.Before(s.Name, uint32(max(s.RestartCount, 0))) {
+		return true
+	}
+	at, grace := c.in.Pod.DeletionTimestamp, c.in.Pod.DeletionGracePeriodSeconds
+	if at == nil || grace == nil || !e.RestartsAll(s.State.Terminated.ExitCode) {
+		return false
+	}
+	return s.State.Terminated.FinishedAt.Time.Before(at.Add(-apiseconds.Of(*grace)))
 }
 
 func endAll(containers []corev1.ContainerStatus) {

@@ -2,8 +2,11 @@ package status
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/podview"
 	"keelson.dev/services/nodeagent/internal/observed"
@@ -103,5 +106,54 @@ func TestInitFailureAfterRestartAll(t *testing.T) {
 		instance("m", 0, observed.Exited, 0), instance("n", 0, observed.Exited, 0), anew, ended(podstate.Finish)}
 	if got := Compute(with(failed...)).Phase; got != corev1.PodFailed {
 		t.Errorf("phase %s, want Failed", got)
+	}
+}
+
+// A Pod that is deleted while all begin anew has failed if one of the main ones has not, however well it ended before.
+func TestPhaseDeletedWhileAllRestart(t *testing.T) {
+	deletedAt := func(age time.Duration) func(*Input) {
+		return func(in *Input) {
+			in.Pod.DeletionTimestamp = &metav1.Time{Time: now.Add(30*time.Second - age)}
+			in.Pod.DeletionGracePeriodSeconds = ptr.To(int64(30))
+		}
+	}
+	upon := func(code int32) func(*Input) {
+		return func(in *Input) {
+			in.Pod.Spec.Containers[1].RestartPolicyRules[0].ExitCodes = &corev1.ContainerRestartRuleOnExitCodes{
+				Operator: "In", Values: []int32{code}}
+		}
+	}
+	lost := func(restarts int32) func(*Input) {
+		return func(in *Input) {
+			in.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "n", RestartCount: restarts,
+				ContainerID: "containerd://n", State: corev1.ContainerState{
+					Terminated: &corev1.ContainerStateTerminated{ContainerID: "containerd://n"}}}}
+		}
+	}
+	ran := func(name string, attempt uint32, code int32) func(*Input) {
+		return instance(name, attempt, observed.Exited, code) // a second before now
+	}
+	for _, row := range []struct {
+		name  string
+		input []func(*Input)
+		want  corev1.PodPhase
+	}{
+		{"none has begun anew", []func(*Input){anew, ran("m", 0, 0), ran("n", 0, 0)}, corev1.PodFailed},
+		{"one has, and ended well", []func(*Input){anew, ran("m", 0, 0), ran("n", 1, 0)}, corev1.PodFailed},
+		{"both have, and ended well", []func(*Input){anew, ran("m", 1, 0), ran("n", 1, 0)}, corev1.PodSucceeded},
+		{"both have, and one failed", []func(*Input){anew, ran("m", 1, 143), ran("n", 1, 0)}, corev1.PodFailed},
+		{"one was lost before", []func(*Input){anew, ran("m", 1, 0), lost(0)}, corev1.PodFailed},
+		{"one was lost after", []func(*Input){anew, ran("m", 1, 0), lost(1)}, corev1.PodSucceeded},
+		{"one asked for it just before the deletion", []func(*Input){upon(0), ran("m", 0, 0), ran("n", 0, 0),
+			deletedAt(0)}, corev1.PodFailed},
+		{"one asks for it when it is stopped", []func(*Input){upon(0), ran("m", 0, 0), ran("n", 0, 0),
+			deletedAt(time.Second)}, corev1.PodSucceeded},
+		{"one ended with another code", []func(*Input){upon(1), ran("m", 0, 0), ran("n", 0, 0), deletedAt(0)},
+			corev1.PodSucceeded},
+	} {
+		input := append([]func(*Input){forAll, ended(podstate.Terminate)}, row.input...)
+		if got := Compute(with(input...)).Phase; got != row.want {
+			t.Errorf("%s: phase %s, want %s", row.name, got, row.want)
+		}
 	}
 }

@@ -148,8 +148,10 @@ func (c *computation) terminalPhase(out *corev1.PodStatus) corev1.PodPhase {
 			return corev1.PodFailed
 		}
 	}
+	mains := c.entries[len(out.InitContainerStatuses):]
 	for i := range out.ContainerStatuses {
-		if t := out.ContainerStatuses[i].State.Terminated; t == nil || t.ExitCode != 0 {
+		s := &out.ContainerStatuses[i]
+		if t := s.State.Terminated; t == nil || t.ExitCode != 0 || c.unfinished(mains[i], s) {
 			return corev1.PodFailed
 		}
 	}
