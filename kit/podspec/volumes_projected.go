@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/kit/fieldcheck"
+	"keelson.dev/kit/signername"
+	"keelson.dev/kit/trustbundle"
 )
 
 const (
@@ -97,14 +99,15 @@ func validateTrustBundle(bundle *corev1.ClusterTrustBundleProjection, fldPath *f
 	case bundle.Name != nil && bundle.SignerName != nil:
 		return append(errs, field.Invalid(fldPath, bundle, "only one of name and signerName may be used"))
 	case bundle.Name != nil:
-		errs = append(errs, fieldcheck.Required(*bundle.Name, fldPath.Child("name"), fieldcheck.NotEmpty)...)
+		errs = append(errs, fieldcheck.Required(*bundle.Name, fldPath.Child("name"), func(name string) []string {
+			return trustbundle.CheckName(name, trustbundle.SignerOf(name))
+		})...)
 		if bundle.LabelSelector != nil {
 			errs = append(errs, field.Invalid(fldPath.Child("labelSelector"), bundle.LabelSelector,
 				"labelSelector must be unset if name is specified"))
 		}
 	case bundle.SignerName != nil:
-		errs = append(errs, fieldcheck.Required(*bundle.SignerName, fldPath.Child("signerName"),
-			fieldcheck.NotEmpty)...)
+		errs = append(errs, signername.Check(*bundle.SignerName, fldPath.Child("signerName"))...)
 		errs = append(errs, fieldcheck.LabelSelector(bundle.LabelSelector, fldPath.Child("labelSelector"))...)
 	default:
 		errs = append(errs, field.Required(fldPath, "either name or signerName must be specified"))
@@ -113,7 +116,7 @@ func validateTrustBundle(bundle *corev1.ClusterTrustBundleProjection, fldPath *f
 }
 
 func validateCertificate(certificate *corev1.PodCertificateProjection, fldPath *field.Path) field.ErrorList {
-	errs := fieldcheck.Required(certificate.SignerName, fldPath.Child("signerName"), fieldcheck.NotEmpty)
+	errs := signername.Check(certificate.SignerName, fldPath.Child("signerName"))
 	errs = append(errs, fieldcheck.OneOf(certificate.KeyType, fldPath.Child("keyType"),
 		"RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")...)
 	if seconds := certificate.MaxExpirationSeconds; seconds != nil &&

@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +33,7 @@ func TestProjectedFiles(t *testing.T) {
 		Items: []corev1.DownwardAPIVolumeFile{{Path: "a",
 			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}}
 	certificate := func(bundle, key, chain string) corev1.VolumeProjection {
-		return corev1.VolumeProjection{PodCertificate: &corev1.PodCertificateProjection{SignerName: "s",
+		return corev1.VolumeProjection{PodCertificate: &corev1.PodCertificateProjection{SignerName: "e.io/s",
 			KeyType: "RSA3072", CredentialBundlePath: bundle, KeyPath: key, CertificateChainPath: chain}}
 	}
 	second := func(path string) []string {
@@ -63,7 +64,7 @@ func TestProjectionBounds(t *testing.T) {
 			ExpirationSeconds: &seconds}})
 	}
 	certificate := func(seconds int32) func(*corev1.PodSpec) {
-		return project(corev1.VolumeProjection{PodCertificate: &corev1.PodCertificateProjection{SignerName: "s",
+		return project(corev1.VolumeProjection{PodCertificate: &corev1.PodCertificateProjection{SignerName: "e.io/s",
 			KeyType: "ECDSAP256", KeyPath: "k", CertificateChainPath: "c", MaxExpirationSeconds: &seconds}})
 	}
 	mode := func(mode int32) func(*corev1.PodSpec) {
@@ -116,14 +117,89 @@ func TestMalformedProjections(t *testing.T) {
 			SignerName: ptr.To("s"), Path: "a"}), want: []string{at + `.clusterTrustBundle: Invalid value: ` +
 			`{"name":"n","signerName":"s","path":"a"}: only one of name and signerName may be used`}},
 		{name: "a bundle by malformed labels", change: bundle(corev1.ClusterTrustBundleProjection{
-			SignerName: ptr.To("s"), Path: "a", LabelSelector: &metav1.LabelSelector{
+			SignerName: ptr.To("e.io/s"), Path: "a", LabelSelector: &metav1.LabelSelector{
 				MatchLabels: map[string]string{"a b": ""}}}),
 			want: []string{at + `.clusterTrustBundle.labelSelector.matchLabels: Invalid value: "a b": ` + notAName}},
 		{name: "a certificate's files", change: project(corev1.VolumeProjection{
-			PodCertificate: &corev1.PodCertificateProjection{SignerName: "s", KeyType: "RSA4096", KeyPath: "/a",
+			PodCertificate: &corev1.PodCertificateProjection{SignerName: "e.io/s", KeyType: "RSA4096", KeyPath: "/a",
 				CredentialBundlePath: "..a", CertificateChainPath: "b/../c"}}), want: []string{
 			at + `.podCertificate.certificateChainPath: Invalid value: "b/../c": must not contain '..'`,
 			at + `.podCertificate.credentialBundlePath: Invalid value: "..a": must not start with '..'`,
 			at + `.podCertificate.keyPath` + absolute}},
 	})
 }
+
+// A source names bundles and signers as the API knows them.
+func TestProjectedCertificateNames(t *testing.T) {
+	long := strings.Repeat("n", 253)
+	label := strings.Repeat("n", 63)
+	longest := strings.Repeat(label+".", 3) + label[:61] + "/" + label + "." + long
+	bundle := func(edit func(*corev1.ClusterTrustBundleProjection)) func(*corev1.PodSpec) {
+		b := corev1.ClusterTrustBundleProjection{Path: "a"}
+		edit(&b)
+		return project(corev1.VolumeProjection{ClusterTrustBundle: &b})
+	}
+	byName := func(name string) func(*corev1.PodSpec) {
+		return bundle(func(b *corev1.ClusterTrustBundleProjection) { b.Name = &name })
+	}
+	bySigner := func(name string) func(*corev1.PodSpec) {
+		return bundle(func(b *corev1.ClusterTrustBundleProjection) { b.SignerName = &name })
+	}
+	certificate := func(signer string) func(*corev1.PodSpec) {
+		return project(corev1.VolumeProjection{PodCertificate: &corev1.PodCertificateProjection{SignerName: signer,
+			KeyType: "ED25519", KeyPath: "k"}})
+	}
+	const at = "spec.volumes[0].projected.sources[0]"
+	const name, signer = at + ".clusterTrustBundle.name", at + ".clusterTrustBundle.signerName"
+	invalid := func(path, value, message string) []string {
+		return []string{path + `: Invalid value: "` + value + `": ` + message}
+	}
+	runAll(t, []row{
+		{name: "name", change: byName("a.b-c")},
+		{name: "longest name", change: byName(long)},
+		{name: "longer name", change: byName(long + "n"), want: invalid(name, long+"n", tooLongName)},
+		{name: "upper case", change: byName("A"), want: invalid(name, "A", notASub)},
+		{name: "a slash", change: byName("e.io/s"), want: invalid(name, "e.io/s", notASub)},
+		{name: "a signer's", change: byName("e.io:s:a.b")},
+		{name: "a signer's longest", change: byName("e.io:s:" + long)},
+		{name: "a signer's longer", change: byName("e.io:s:" + long + "n"),
+			want: invalid(name, "e.io:s:"+long+"n", tooLongName)},
+		{name: "a signer's without more", change: byName("e.io:s:"), want: invalid(name, "e.io:s:", notASub)},
+		{name: "nobody's", change: byName(":a"), want: invalid(name, ":a",
+			`must not contain ":", as the names of signers' bundles do: there is no signerName`)},
+		{name: "signer", change: bySigner("e.io/s")},
+		{name: "signer with the longest part", change: bySigner("e.io/" + long)},
+		{name: "signer with a longer part", change: bySigner("e.io/" + long + "n"),
+			want: invalid(signer, long+"n", `validating label "`+long+`n": `+tooLongName)},
+		{name: "the longest signer", change: bySigner(longest)},
+		{name: "a longer signer", change: bySigner(longest + ".n"),
+			want: []string{signer + ": Too long: may not be more than 571 bytes"}},
+		{name: "signer without a path", change: bySigner("e.io"), want: invalid(signer, "e.io", notASigner)},
+		{name: "signer with two", change: bySigner("e.io/s/t"), want: invalid(signer, "e.io/s/t", notASigner)},
+		{name: "signer of one label", change: bySigner("io/s"), want: invalid(signer, "io",
+			"should be a domain with at least two segments separated by dots")},
+		{name: "signer of the longest label", change: bySigner(label + ".io/s")},
+		{name: "signer of a longer label", change: bySigner(label + "n.io/s"), want: invalid(signer, label+"n.io",
+			`validating label "`+label+`n": must be no more than 63 characters`)},
+		{name: "neither", change: bundle(func(*corev1.ClusterTrustBundleProjection) {}),
+			want: []string{at + ".clusterTrustBundle: Required value: either name or signerName must be specified"}},
+		{name: "labels beside a name", change: bundle(func(b *corev1.ClusterTrustBundleProjection) {
+			b.Name, b.LabelSelector = ptr.To("a"), &metav1.LabelSelector{}
+		}), want: []string{at + ".clusterTrustBundle.labelSelector: Invalid value: {}: labelSelector must be unset " +
+			"if name is specified"}},
+		{name: "no path", change: bundle(func(b *corev1.ClusterTrustBundleProjection) {
+			b.Name, b.Path = ptr.To("a"), ""
+		}), want: []string{at + ".clusterTrustBundle.path: Required value"}},
+		{name: "certificate", change: certificate("e.io/s")},
+		{name: "certificate of no signer", change: certificate(""),
+			want: []string{at + ".podCertificate.signerName: Required value"}},
+		{name: "certificate of a malformed one", change: certificate("s"),
+			want: invalid(at+".podCertificate.signerName", "s", notASigner)},
+	})
+}
+
+// What is wrong with names.
+const (
+	tooLongName = "must be no more than 253 characters"
+	notASigner  = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+)

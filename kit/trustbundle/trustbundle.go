@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation"
 )
 
 const (
@@ -24,6 +26,29 @@ const (
 
 // NamePrefix is what the names of a signer's bundles begin with: no name has a slash.
 func NamePrefix(signer string) string { return strings.ReplaceAll(signer, "/", ":") + ":" }
+
+// SignerOf is the signer whose bundle has the name, empty for a bundle of none.
+func SignerOf(name string) string {
+	i := strings.LastIndex(name, ":")
+	return strings.ReplaceAll(name[:max(i, 0)], ":", "/")
+}
+
+// CheckName says what is wrong with the name of a bundle of the signer; empty: of none. The name says whose it is.
+func CheckName(name, signer string) []string {
+	if signer == "" && strings.Contains(name, ":") {
+		return []string{`must not contain ":", as the names of signers' bundles do: there is no signerName`}
+	}
+	if signer != "" {
+		prefix := NamePrefix(signer)
+		rest, its := strings.CutPrefix(name, prefix)
+		if !its {
+			return []string{fmt.Sprintf("must begin with %q, as the names of all bundles of the signer %s", prefix,
+				signer)}
+		}
+		name = rest
+	}
+	return validation.NameIsDNSSubdomain(name, false)
+}
 
 // Blocks are the PEM blocks of a bundle, whatever they hold. Text around them is for people.
 func Blocks(text string) iter.Seq[*pem.Block] {

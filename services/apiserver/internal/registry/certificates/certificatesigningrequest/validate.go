@@ -15,7 +15,7 @@ import (
 
 	"keelson.dev/kit/certrequest"
 	"keelson.dev/kit/fieldcheck"
-	"keelson.dev/services/apiserver/internal/registry/certificates/signername"
+	"keelson.dev/kit/signername"
 )
 
 const (

@@ -1,15 +1,11 @@
 package clustertrustbundle
 
 import (
-	"fmt"
-	"strings"
-
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/kit/fieldcheck"
+	"keelson.dev/kit/signername"
 	"keelson.dev/kit/trustbundle"
-	"keelson.dev/services/apiserver/internal/registry/certificates/signername"
 )
 
 var (
@@ -20,7 +16,7 @@ var (
 
 // Validate returns what is wrong with a new bundle.
 func Validate(b *bundle) field.ErrorList {
-	errs := fieldcheck.Messages(b.Name, namePath, checkName(b.Name, b.Spec.SignerName))
+	errs := fieldcheck.Messages(b.Name, namePath, trustbundle.CheckName(b.Name, b.Spec.SignerName))
 	if b.Spec.SignerName != "" {
 		errs = append(errs, signername.Check(b.Spec.SignerName, signerPath)...)
 	}
@@ -35,23 +31,6 @@ func ValidateUpdate(b, old *bundle) field.ErrorList {
 		errs = append(errs, checkBundle(b.Spec.TrustBundle)...)
 	}
 	return errs
-}
-
-// checkName says what is wrong with the name of a bundle of the signer; empty: of none. The name says whose it is.
-func checkName(name, signer string) []string {
-	if signer == "" && strings.Contains(name, ":") {
-		return []string{`must not contain ":", as the names of signers' bundles do: there is no signerName`}
-	}
-	if signer != "" {
-		prefix := trustbundle.NamePrefix(signer)
-		rest, its := strings.CutPrefix(name, prefix)
-		if !its {
-			return []string{fmt.Sprintf("must begin with %q, as the names of all bundles of the signer %s", prefix,
-				signer)}
-		}
-		name = rest
-	}
-	return apivalidation.NameIsDNSSubdomain(name, false)
 }
 
 func checkBundle(text string) field.ErrorList {
