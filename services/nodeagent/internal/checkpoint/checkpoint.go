@@ -37,7 +37,8 @@ const (
 // Record is what is kept of one Pod.
 type Record struct {
 	Version int `json:"version"`
-	// Streaks holds, by container name, the attempt with which its back-off last began.
+	// Streaks holds, by container name, the attempt with which its back-off last began, one more for each restart since
+	// then that does not count.
 	Streaks map[string]uint32 `json:"streaks,omitempty"`
 	// Hooked lists the IDs of instances whose postStart hook has finished.
 	Hooked []string `json:"hooked,omitempty"`

@@ -54,7 +54,8 @@ type Memory struct {
 	// RefreshAt holds, by step, when it must be set up anew to be up to date; a step without an entry never by time
 	// alone.
 	RefreshAt map[string]time.Time
-	// Streaks holds, by container name, the attempt with which the container's back-off last began.
+	// Streaks holds, by container name, the attempt with which the container's back-off last began, one more for each
+	// restart since then that does not count.
 	Streaks map[string]uint32
 	// Hooked holds the IDs of instances whose postStart hook has finished.
 	Hooked map[string]bool

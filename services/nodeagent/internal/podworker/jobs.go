@@ -126,6 +126,9 @@ func (j *job) removeSandbox(ctx context.Context) outcome {
 				j.action.SandboxID)
 		})
 	})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		j.warn(reasonFailedKillPod, "error removing pod sandbox: %s", err)
+	}
 	return outcome{err: err, reason: reasonFailedKillPod, observe: true}
 }
 

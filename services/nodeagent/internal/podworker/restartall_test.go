@@ -236,6 +236,8 @@ func TestDeletedWhileAllRestart(t *testing.T) {
 			}))
 			w.after(5 * time.Second)
 			w.runtime.Exit("u2", "w", 0)
+			w.after(3 * time.Second)
+			w.runtime.Exit("u2", "w", 0) // the second time they wait
 			w.after(after)
 			w.delete("u2", 30)
 			w.after(time.Minute)
