@@ -87,7 +87,9 @@ func (w *world) step() {
 	w.checkTermination(plan)
 	w.checkRestartAll(plan)
 	for _, key := range plan.Recall {
-		w.in.Ops[key] = Op{Recalled: true}
+		if key.Kind == StartContainer && rapid.Bool().Draw(w.t, "gets its images") {
+			w.in.Ops[key] = Op{Recalled: true}
+		}
 	}
 	if plan.Termination != nil {
 		w.in.Memory.Termination = plan.Termination
@@ -118,6 +120,11 @@ func (w *world) checkRestartAll(plan Plan) {
 	cause := w.in.Observed.Latest(next.Container)
 	if len(plan.Actions) > 0 || cause.ExitCode != 1 || before.Earlier(cause) || !next.Earlier(cause) {
 		w.t.Fatalf("%v after %+v, with %v", next, before, show(plan.Actions))
+	}
+	for name, streak := range plan.Streaks {
+		if c := w.in.Observed.Latest(name); streak > c.Attempt+1 {
+			w.t.Fatalf("the back-off of %s begins with %d after %d", name, streak, c.Attempt)
+		}
 	}
 	if !w.failing || rapid.Bool().Draw(w.t, "kept") {
 		w.in.Memory.RestartAll = next
@@ -233,7 +240,8 @@ func (w *world) checkRelease(a Action) {
 // SAF-170: no second live instance; POD-196 POD-197: init containers in order, each successful before the next.
 func (w *world) checkStart(a Action) {
 	for i := range w.in.Observed.Containers {
-		if c := &w.in.Observed.Containers[i]; c.Name == a.Container.Spec.Name && (w.lives(c) || c.Attempt >= a.Attempt) {
+		if c := &w.in.Observed.Containers[i]; c.Name == a.Container.Spec.Name &&
+			(w.lives(c) || c.Attempt >= a.Attempt) {
 			w.t.Fatalf("starting %s#%d beside %s, which is %s", c.Name, a.Attempt, c.ID, c.State)
 		}
 	}
@@ -293,7 +301,11 @@ func (w *world) checkStop(a Action) {
 func (w *world) finish(i int) {
 	a := w.pending[i]
 	w.pending = append(w.pending[:i:i], w.pending[i+1:]...)
+	recalled := w.in.Ops[a.Key].Recalled
 	delete(w.in.Ops, a.Key)
+	if recalled {
+		return
+	}
 	if w.failing && rapid.IntRange(0, 3).Draw(w.t, "fails") == 0 {
 		if !w.halfDone(a) {
 			f := w.in.Memory.Faults[a.Key]

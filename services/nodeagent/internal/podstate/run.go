@@ -134,8 +134,8 @@ func (v *view) hookPending(e lifecycle.Entry, c *observed.Container) bool {
 	return e.Spec.Lifecycle != nil && e.Spec.Lifecycle.PostStart != nil && !v.in.Memory.Hooked[c.ID]
 }
 
-// hooking lists what runs and waits for the end of its postStart hook, whatever becomes of the Pod: a hook that is called
-// off does not end.
+// hooking lists what runs and waits for the end of its postStart hook, whatever becomes of the Pod: a hook that is
+// called off does not end.
 func (v *view) hooking() {
 	for i := range v.in.Observed.Containers {
 		c := &v.in.Observed.Containers[i]

@@ -95,9 +95,8 @@ func (w *worker) begin(ctx context.Context, a podstate.Action) {
 // jobFor returns the function that carries an action out. It is given copies of what the worker knows, because the
 // worker goes on meanwhile.
 func (w *worker) jobFor(a podstate.Action, o *operation) func(context.Context) outcome {
-	job := &job{pool: w.pool, config: w.config, action: a, commit: o.commit, pod: w.pod, wide: w.widest(), podIP: w.podIP(),
-		podIPs: w.podIPs(),
-		seen:   w.seen, updates: &w.updates, signals: w.signals}
+	job := &job{pool: w.pool, config: w.config, action: a, commit: o.commit, pod: w.pod, wide: w.widest(),
+		podIP: w.podIP(), podIPs: w.podIPs(), seen: w.seen, updates: &w.updates, signals: w.signals}
 	switch a.Kind {
 	case podstate.Prepare:
 		return job.prepare
