@@ -1,5 +1,5 @@
-// Package signername says what the name of a signer of certificates is: example.com/signer-name. Who serves requests and
-// bundles, and who validates Pods that ask for them, know it alike.
+// Package signername says what the name of a signer of certificates is: example.com/signer-name. Who serves requests
+// and bundles, and who validates Pods that ask for them, know it alike.
 package signername
 
 import (

@@ -145,17 +145,37 @@ func TestResizeWhileAllRestart(t *testing.T) {
 	})
 }
 
+// withSlow is a Pod like withRule, with a container p whose image takes so long to come.
+func (w *world) withSlow(pull time.Duration) {
+	if _, err := w.runtime.PullImage(w.t.Context(), "short:1", nil, nil); err != nil {
+		w.t.Fatal(err)
+	}
+	w.runtime.SetBehavior("short:1", fake.Behavior{RunFor: time.Second})
+	w.runtime.SetDelay("PullImage", pull)
+	w.put(newPod(withRule, func(p *corev1.Pod) {
+		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "p", Image: "slow:1"})
+	}))
+}
+
+// An image that comes while the init containers run anew starts nothing before they have ended.
+func TestRestartAllKeepsItsOrder(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.withSlow(10 * time.Second) // from when i has ended
+		w.after(10*time.Second + 500*time.Millisecond)
+		w.runtime.Exit("u1", "w", 42)
+		w.after(time.Minute)
+		got := w.started(4)
+		if len(got) != 5 || got[0] != "i" || got[1] != "s" {
+			t.Errorf("starts %v, want i, s and then all others", got)
+		}
+		w.expect("pulls", w.signals("PullImage")[1:], "PullImage slow:1 @1")
+	})
+}
+
 // An image that is being pulled is neither waited for nor called off, however often all begin anew meanwhile.
 func TestRestartAllLetsPullsGoOn(t *testing.T) {
 	inWorld(t, func(w *world) {
-		if _, err := w.runtime.PullImage(t.Context(), "short:1", nil, nil); err != nil {
-			t.Fatal(err)
-		}
-		w.runtime.SetBehavior("short:1", fake.Behavior{RunFor: time.Second})
-		w.runtime.SetDelay("PullImage", 15*time.Minute)
-		w.put(newPod(withRule, func(p *corev1.Pod) {
-			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "p", Image: "slow:1"})
-		}))
+		w.withSlow(15 * time.Minute)
 		w.after(5 * time.Second)
 		for range 3 {
 			w.runtime.Exit("u1", "w", 42)
