@@ -39,6 +39,7 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/admissionregistration/mutatingadmissionpolicy"
 	"keelson.dev/services/apiserver/internal/registry/admissionregistration/mutatingadmissionpolicybinding"
 	"keelson.dev/services/apiserver/internal/registry/admissionregistration/mutatingwebhookconfiguration"
+	"keelson.dev/services/apiserver/internal/registry/admissionregistration/paramrights"
 	"keelson.dev/services/apiserver/internal/registry/admissionregistration/validatingadmissionpolicy"
 	"keelson.dev/services/apiserver/internal/registry/admissionregistration/validatingadmissionpolicybinding"
 	"keelson.dev/services/apiserver/internal/registry/admissionregistration/validatingwebhookconfiguration"
@@ -110,6 +111,8 @@ type Config struct {
 	Authenticators authn.Authenticators
 	Audiences      []string
 	Authorizer     *authz.Authorizer
+	// Params say who may use what as parameters of admission policies.
+	Params paramrights.Rights
 	// Tokens issues service-account tokens, Nodes leads to the nodeagents.
 	Tokens serviceaccount.Tokens
 	Nodes  *nodeproxy.Nodes
@@ -164,11 +167,11 @@ func Groups(c Config) []Group {
 			serviceaccount.Entry(c.Tokens),
 		}},
 		{admissionregistrationv1.GroupName, []rest.Entry{
-			mutatingadmissionpolicy.Resource,
-			mutatingadmissionpolicybinding.Resource,
+			mutatingadmissionpolicy.Entry(c.Params),
+			mutatingadmissionpolicybinding.Entry(c.Params),
 			mutatingwebhookconfiguration.Resource,
-			validatingadmissionpolicy.Resource,
-			validatingadmissionpolicybinding.Resource,
+			validatingadmissionpolicy.Entry(c.Params),
+			validatingadmissionpolicybinding.Entry(c.Params),
 			validatingwebhookconfiguration.Resource,
 		}},
 		{apiregistrationv1.GroupName, []rest.Entry{apiservice.Resource}},

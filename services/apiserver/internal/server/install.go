@@ -108,6 +108,7 @@ func (s *Server) registryConfig() (registry.Config, error) {
 		Authenticators: s.authn,
 		Audiences:      s.options.audiences(),
 		Authorizer:     s.authority,
+		Params:         s.paramRights(),
 		Nodes:          nodes,
 		Node:           s.objects.CurrentNode,
 		Namespaces:     s.objects.Namespace,

@@ -35,6 +35,33 @@ func (s *askingStorage[O]) Create(ctx context.Context, obj runtime.Object, valid
 	return s.Storage.Create(writing, obj, validate, options)
 }
 
+// AskOnWrite is a Resource's Wrap that asks about each new object and each update.
+func AskOnWrite[O Object](ask Ask[O]) func(*Storage) genericrest.Storage {
+	return func(s *Storage) genericrest.Storage { return &askingUpdates[O]{askingStorage[O]{s, ask}} }
+}
+
+type askingUpdates[O Object] struct{ askingStorage[O] }
+
+var _ genericrest.CreaterUpdater = &askingUpdates[Object]{} //nolint:misspell // the library spells it so
+
+// Update changes the object called name, or makes it where an apply may.
+func (s *askingUpdates[O]) Update(ctx context.Context, name string, info genericrest.UpdatedObjectInfo,
+	createValidation genericrest.ValidateObjectFunc, updateValidation genericrest.ValidateObjectUpdateFunc,
+	forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	writing, refusals := WithRefusals(ctx)
+	asked := genericrest.WrapUpdatedObjectInfo(info, func(ctx context.Context, updated,
+		existing runtime.Object) (runtime.Object, error) {
+		old, _ := existing.(O)
+		if existing != nil && old.GetUID() == "" { // an empty one stands for none
+			var none O
+			old = none
+		}
+		*refusals = s.ask(ctx, updated.(O), old)
+		return updated, nil
+	})
+	return s.Storage.Update(writing, name, asked, createValidation, updateValidation, forceAllowCreate, options)
+}
+
 // AskOnStatus makes the storage of a resource's /status that asks about each write.
 func AskOnStatus[O Object](ask Ask[O]) func(*Storage) genericrest.Storage {
 	return func(s *Storage) genericrest.Storage { return &askingSubresource[O]{s.Status, ask} }

@@ -3,11 +3,14 @@
 package mutatingadmissionpolicybinding
 
 import (
+	"context"
+
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/services/apiserver/internal/registry/admissionregistration/match"
+	"keelson.dev/services/apiserver/internal/registry/admissionregistration/paramrights"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
@@ -39,6 +42,20 @@ var Resource = rest.Resource[*binding]{
 			func(b *binding) any { return match.ParamRefCell(b.Spec.ParamRef) }),
 		rest.AgeColumn[*binding](),
 	),
+}
+
+// Entry is the MutatingAdmissionPolicyBinding, whose writers may read its parameters.
+func Entry(rights paramrights.Rights) rest.Entry {
+	r := Resource
+	r.Wrap = rest.AskOnWrite(func(ctx context.Context, b, old *binding) field.ErrorList {
+		var before paramrights.Ref
+		if old != nil {
+			before = paramrights.Ref{Policy: old.Spec.PolicyName, ParamRef: old.Spec.ParamRef}
+		}
+		ref := paramrights.Ref{Policy: b.Spec.PolicyName, ParamRef: b.Spec.ParamRef}
+		return rights.AskForRef(ctx, ref, before, rights.Mutating)
+	})
+	return r
 }
 
 // Default fills in what the binding is about.

@@ -3,11 +3,15 @@
 package validatingadmissionpolicy
 
 import (
+	"context"
+
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/kit/defaults"
 	"keelson.dev/services/apiserver/internal/registry/admissionregistration/match"
+	"keelson.dev/services/apiserver/internal/registry/admissionregistration/paramrights"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
@@ -45,6 +49,19 @@ var Resource = rest.Resource[*policy]{
 			func(p *policy) any { return match.ParamKindCell(p.Spec.ParamKind) }),
 		rest.AgeColumn[*policy](),
 	),
+}
+
+// Entry is the ValidatingAdmissionPolicy, whose writers may read its parameters.
+func Entry(rights paramrights.Rights) rest.Entry {
+	r := Resource
+	r.Wrap = rest.AskOnWrite(func(ctx context.Context, p, old *policy) field.ErrorList {
+		var before *admissionregistrationv1.ParamKind
+		if old != nil {
+			before = old.Spec.ParamKind
+		}
+		return rights.AskForKind(ctx, p.Spec.ParamKind, before)
+	})
+	return r
 }
 
 // Default makes a policy that fails refuse, and fills in what it is about.
