@@ -60,6 +60,7 @@ func TestResources(t *testing.T) {
 		"certificates":           testCertificates,
 		"trust bundles":          testTrustBundles,
 		"devices":                testDevices,
+		"policy authors":         testPolicyAuthors,
 		"ingress classes":        testIngressClasses,
 		"proxies":                testProxies,
 		"topology labels":        testTopologyLabels,
