@@ -128,6 +128,9 @@ func storedAs(t *testing.T, store servertest.RawStore, key, prefix string) {
 	if prefix == plain {
 		return
 	}
+	if len(filepath.Base(key)) < 3 {
+		t.Fatalf("%s: two bytes come up by chance in one of a hundred values that are encrypted", key)
+	}
 	for _, part := range []string{password, "password", "default", filepath.Base(key)} {
 		if strings.Contains(value, part) {
 			t.Errorf("%s shows %q", key, part)
@@ -221,7 +224,7 @@ func TestKeysAreRotated(t *testing.T) {
 				t.Errorf("step %d: %s was to be written anew once if it is stale, which it is: %t", i, name, stale)
 			}
 		}
-		made = append(made, fmt.Sprintf("s%d", i))
+		made = append(made, fmt.Sprintf("step-%d", i))
 		createSecret(t, s.Client, made[i])
 		for _, name := range made {
 			storedAs(t, store, secretKey+name, step.prefix)
