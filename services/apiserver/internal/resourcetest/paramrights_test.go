@@ -33,10 +33,14 @@ func policyOf(name, version, kind string) *admissionregistrationv1.ValidatingAdm
 // mutatingOf is the policy as one that changes objects.
 func mutatingOf(p *admissionregistrationv1.ValidatingAdmissionPolicy) *admissionregistrationv1.MutatingAdmissionPolicy {
 	return &admissionregistrationv1.MutatingAdmissionPolicy{ObjectMeta: p.ObjectMeta,
-		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{ParamKind: p.Spec.ParamKind,
-			MatchConstraints: p.Spec.MatchConstraints, ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
-			Mutations: []admissionregistrationv1.Mutation{{PatchType: admissionregistrationv1.PatchTypeJSONPatch,
-				JSONPatch: &admissionregistrationv1.JSONPatch{Expression: `[JSONPatch{op: "add", path: "/a", value: "b"}]`}}}}}
+		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			ParamKind: p.Spec.ParamKind, MatchConstraints: p.Spec.MatchConstraints,
+			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+			Mutations: []admissionregistrationv1.Mutation{{
+				PatchType: admissionregistrationv1.PatchTypeJSONPatch,
+				JSONPatch: &admissionregistrationv1.JSONPatch{
+					Expression: `[JSONPatch{op: "add", path: "/a", value: "b"}]`},
+			}}}}
 }
 
 // paramsOf names the parameters of a binding.
@@ -64,18 +68,18 @@ func (a *policyAuthor) mutating(ctx context.Context, p *admissionregistrationv1.
 
 func (a *policyAuthor) binding(ctx context.Context, policy string, params *admissionregistrationv1.ParamRef,
 	options metav1.CreateOptions) error {
-	_, err := a.ValidatingAdmissionPolicyBindings().Create(ctx, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "params"}, Spec: admissionregistrationv1.
-				ValidatingAdmissionPolicyBindingSpec{PolicyName: policy, ParamRef: params,
-			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}}}, options)
+	b := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "params"}}
+	b.Spec.PolicyName, b.Spec.ParamRef = policy, params
+	b.Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}
+	_, err := a.ValidatingAdmissionPolicyBindings().Create(ctx, b, options)
 	return err
 }
 
 func (a *policyAuthor) mutatingBinding(ctx context.Context, policy string, params *admissionregistrationv1.ParamRef,
 	options metav1.CreateOptions) error {
-	_, err := a.MutatingAdmissionPolicyBindings().Create(ctx, &admissionregistrationv1.MutatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "params"}, Spec: admissionregistrationv1.
-				MutatingAdmissionPolicyBindingSpec{PolicyName: policy, ParamRef: params}}, options)
+	b := &admissionregistrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "params"}}
+	b.Spec.PolicyName, b.Spec.ParamRef = policy, params
+	_, err := a.MutatingAdmissionPolicyBindings().Create(ctx, b, options)
 	return err
 }
 
@@ -86,9 +90,9 @@ func defineWidgets(t *testing.T, s *servertest.Server, plural string) {
 	raw := s.Client.CoreV1().RESTClient()
 	err := raw.Post().AbsPath("/apis/apiextensions.k8s.io/v1/customresourcedefinitions").SetHeader("Content-Type",
 		"application/json").Body([]byte(fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1",
-		"kind":"CustomResourceDefinition","metadata":{"name":"%[1]s.%[2]s"},"spec":{"group":"%[2]s","scope":"Namespaced",
-		"names":{"plural":"%[1]s","singular":"of%[1]s","kind":"Of%[1]s"},"versions":[{"name":"v1","served":true,
-		"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`, plural, group))).Do(t.Context()).Error()
+		"kind":"CustomResourceDefinition","metadata":{"name":"%[1]s.%[2]s"},"spec":{"group":"%[2]s",
+		"scope":"Namespaced","names":{"plural":"%[1]s","singular":"of%[1]s","kind":"Of%[1]s"},"versions":[
+		{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`, plural, group))).Do(t.Context()).Error()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +158,8 @@ func testPolicyAuthors(t *testing.T, s *servertest.Server) {
 		paramsOf("default", "two"), dry), refField)
 
 	labels := []byte(`{"metadata":{"labels":{"a":"b"}}}`)
-	_, err := blind.ValidatingAdmissionPolicies().Patch(ctx, "params", types.MergePatchType, labels, metav1.PatchOptions{})
+	_, err := blind.ValidatingAdmissionPolicies().Patch(ctx, "params", types.MergePatchType, labels,
+		metav1.PatchOptions{})
 	wantBlamed(t, "a label by who reads nothing", err, "")
 	secrets := []byte(`{"spec":{"paramKind":{"apiVersion":"v1","kind":"Secret"}}}`)
 	_, err = reading.ValidatingAdmissionPolicies().Patch(ctx, "params", types.MergePatchType, secrets,

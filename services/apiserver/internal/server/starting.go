@@ -45,6 +45,7 @@ func serveStarting(listener *net.TCPListener, info *genericapiserver.SecureServi
 		return nil, fmt.Errorf("reading the serving certificate: %w", err)
 	}
 	s := &starting{lent: &lentListener{TCPListener: listener}, served: make(chan struct{})}
+	s.doing.Store("about to open its store")
 	s.server = &http.Server{
 		Handler:           s,
 		ErrorLog:          log.New(io.Discard, "", 0),

@@ -42,7 +42,7 @@ func AskOnWrite[O Object](ask Ask[O]) func(*Storage) genericrest.Storage {
 
 type askingUpdates[O Object] struct{ askingStorage[O] }
 
-var _ genericrest.CreaterUpdater = &askingUpdates[Object]{} //nolint:misspell // the library spells it so
+var _ genericrest.CreaterUpdater = &askingUpdates[Object]{}
 
 // Update changes the object called name, or makes it where an apply may.
 func (s *askingUpdates[O]) Update(ctx context.Context, name string, info genericrest.UpdatedObjectInfo,
