@@ -16,6 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
 var (
@@ -28,9 +30,12 @@ type Rights struct {
 	Authorizer authorizer.Authorizer
 	// Mapper knows the resources of kinds.
 	Mapper meta.RESTMapper
-	// Validating and Mutating return the kind of the parameters that the named policy of the kind has.
-	Validating, Mutating func(ctx context.Context, policy string) (*admissionregistrationv1.ParamKind, error)
+	// Validating and Mutating know the policies that check objects and those that change them.
+	Validating, Mutating kindOf
 }
+
+// kindOf returns the kind of the parameters of the policy of a name.
+type kindOf func(ctx context.Context, policy string) (*admissionregistrationv1.ParamKind, error)
 
 // Ref is how a binding names the parameters of its policy.
 type Ref struct {
@@ -38,9 +43,37 @@ type Ref struct {
 	*admissionregistrationv1.ParamRef
 }
 
-// AskForKind wants the writer of a policy to be allowed to read all objects of the kind of its parameters, unless the
+// AboutKind wants the writer of a policy to be allowed to read all objects of the kind of its parameters, unless the
 // policy had that kind before.
-func (r Rights) AskForKind(ctx context.Context, kind, before *admissionregistrationv1.ParamKind) field.ErrorList {
+func AboutKind[T any, O policy[T]](r Rights, of func(O) *admissionregistrationv1.ParamKind) rest.Ask[O] {
+	return func(ctx context.Context, written, old O) field.ErrorList {
+		var before *admissionregistrationv1.ParamKind
+		if old != nil {
+			before = of(old)
+		}
+		return r.askForKind(ctx, of(written), before)
+	}
+}
+
+// AboutRef wants the writer of a binding to be allowed to read the parameters that it names, unless it named them
+// before. kindOf is one of the functions of the Rights.
+func AboutRef[T any, O policy[T]](r Rights, kindOf kindOf, of func(O) Ref) rest.Ask[O] {
+	return func(ctx context.Context, written, old O) field.ErrorList {
+		var before Ref
+		if old != nil {
+			before = of(old)
+		}
+		return r.askForRef(ctx, of(written), before, kindOf)
+	}
+}
+
+// policy is a kind of policies or bindings.
+type policy[T any] interface {
+	*T
+	rest.Object
+}
+
+func (r Rights) askForKind(ctx context.Context, kind, before *admissionregistrationv1.ParamKind) field.ErrorList {
 	if kind == nil || before != nil && *before == *kind {
 		return nil
 	}
@@ -50,10 +83,7 @@ func (r Rights) AskForKind(ctx context.Context, kind, before *admissionregistrat
 	})
 }
 
-// AskForRef wants the writer of a binding to be allowed to read the parameters that it names, unless it named them
-// before. kindOf is one of the functions of the Rights.
-func (r Rights) AskForRef(ctx context.Context, ref, before Ref,
-	kindOf func(context.Context, string) (*admissionregistrationv1.ParamKind, error)) field.ErrorList {
+func (r Rights) askForRef(ctx context.Context, ref, before Ref, kindOf kindOf) field.ErrorList {
 	if ref.ParamRef == nil || equality.Semantic.DeepEqual(ref, before) {
 		return nil
 	}

@@ -58,9 +58,9 @@ func TestAskForKind(t *testing.T) {
 		"of an administrator": {kind: maps, groups: []string{user.SystemPrivilegedGroup}},
 	} {
 		var asked string
-		errs := rightsOf("", &asked).AskForKind(as(t, row.groups...), row.kind, row.before)
+		errs := rightsOf("", &asked).askForKind(as(t, row.groups...), row.kind, row.before)
 		check(t, name, errs, asked, row.asked, "spec.paramKind")
-		if errs := rightsOf(row.asked, &asked).AskForKind(as(t, row.groups...), row.kind, row.before); len(errs) > 0 {
+		if errs := rightsOf(row.asked, &asked).askForKind(as(t, row.groups...), row.kind, row.before); len(errs) > 0 {
 			t.Errorf("%s: who may is refused: %v", name, errs)
 		}
 	}
@@ -100,9 +100,9 @@ func TestAskForRef(t *testing.T) {
 		"of an administrator": {ref: ref("p", "n", "m"), groups: []string{user.SystemPrivilegedGroup}},
 	} {
 		var asked string
-		errs := rightsOf("", &asked).AskForRef(as(t, row.groups...), row.ref, row.before, kindOf)
+		errs := rightsOf("", &asked).askForRef(as(t, row.groups...), row.ref, row.before, kindOf)
 		check(t, name, errs, asked, row.asked, "spec.paramRef")
-		errs = rightsOf(row.asked, &asked).AskForRef(as(t, row.groups...), row.ref, row.before, kindOf)
+		errs = rightsOf(row.asked, &asked).askForRef(as(t, row.groups...), row.ref, row.before, kindOf)
 		if len(errs) > 0 {
 			t.Errorf("%s: who may is refused: %v", name, errs)
 		}
@@ -127,7 +127,7 @@ func check(t *testing.T, name string, errs field.ErrorList, asked, want, path st
 // A request without a user is nobody's.
 func TestAskWithoutUser(t *testing.T) {
 	var asked string
-	if errs := rightsOf("", &asked).AskForKind(t.Context(), &admissionregistrationv1.ParamKind{}, nil); len(errs) != 1 {
+	if errs := rightsOf("", &asked).askForKind(t.Context(), &admissionregistrationv1.ParamKind{}, nil); len(errs) != 1 {
 		t.Errorf("got %v", errs)
 	}
 }

@@ -3,11 +3,8 @@
 package validatingadmissionpolicy
 
 import (
-	"context"
-
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/kit/defaults"
 	"keelson.dev/services/apiserver/internal/registry/admissionregistration/match"
@@ -54,13 +51,9 @@ var Resource = rest.Resource[*policy]{
 // Entry is the ValidatingAdmissionPolicy, whose writers may read its parameters.
 func Entry(rights paramrights.Rights) rest.Entry {
 	r := Resource
-	r.Wrap = rest.AskOnWrite(func(ctx context.Context, p, old *policy) field.ErrorList {
-		var before *admissionregistrationv1.ParamKind
-		if old != nil {
-			before = old.Spec.ParamKind
-		}
-		return rights.AskForKind(ctx, p.Spec.ParamKind, before)
-	})
+	r.Wrap = rest.AskOnWrite(paramrights.AboutKind(rights, func(p *policy) *admissionregistrationv1.ParamKind {
+		return p.Spec.ParamKind
+	}))
 	return r
 }
 

@@ -3,8 +3,6 @@
 package validatingadmissionpolicybinding
 
 import (
-	"context"
-
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -49,14 +47,9 @@ var Resource = rest.Resource[*binding]{
 // Entry is the ValidatingAdmissionPolicyBinding, whose writers may read its parameters.
 func Entry(rights paramrights.Rights) rest.Entry {
 	r := Resource
-	r.Wrap = rest.AskOnWrite(func(ctx context.Context, b, old *binding) field.ErrorList {
-		var before paramrights.Ref
-		if old != nil {
-			before = paramrights.Ref{Policy: old.Spec.PolicyName, ParamRef: old.Spec.ParamRef}
-		}
-		ref := paramrights.Ref{Policy: b.Spec.PolicyName, ParamRef: b.Spec.ParamRef}
-		return rights.AskForRef(ctx, ref, before, rights.Validating)
-	})
+	r.Wrap = rest.AskOnWrite(paramrights.AboutRef(rights, rights.Validating, func(b *binding) paramrights.Ref {
+		return paramrights.Ref{Policy: b.Spec.PolicyName, ParamRef: b.Spec.ParamRef}
+	}))
 	return r
 }
 
