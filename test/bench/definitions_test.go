@@ -44,7 +44,7 @@ func BenchmarkDefinitions(b *testing.B) {
 			kind := 0
 			b.ReportMetric(median(func() time.Duration {
 				kind++
-				return untilKnown(b, raw, fmt.Sprintf("%ss%03d", name, kind))
+				return untilKnown(b, raw, fmt.Sprintf("beside%ss%03d", name, kind))
 			}), "known-ms")
 		})
 	}
