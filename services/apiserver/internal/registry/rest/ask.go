@@ -14,6 +14,23 @@ import (
 // together with what the rules find.
 type Ask[O Object] func(ctx context.Context, obj, old O) field.ErrorList
 
+// of returns what an update writes in and by, so that it is asked about. An existing object that is empty stands for
+// none: it is an apply's that makes one.
+func (ask Ask[O]) of(ctx context.Context, info genericrest.UpdatedObjectInfo) (context.Context,
+	genericrest.UpdatedObjectInfo) {
+	writing, refusals := WithRefusals(ctx)
+	return writing, genericrest.WrapUpdatedObjectInfo(info, func(ctx context.Context, updated,
+		existing runtime.Object) (runtime.Object, error) {
+		old, _ := existing.(O)
+		if existing != nil && old.GetUID() == "" {
+			var none O
+			old = none
+		}
+		*refusals = ask(ctx, updated.(O), old)
+		return updated, nil
+	})
+}
+
 // AskOnCreate is a Resource's Wrap that asks about each new object.
 func AskOnCreate[O Object](ask Ask[O]) func(*Storage) genericrest.Storage {
 	return func(s *Storage) genericrest.Storage { return &askingStorage[O]{s, ask} }
@@ -48,17 +65,7 @@ var _ genericrest.CreaterUpdater = &askingUpdates[Object]{}
 func (s *askingUpdates[O]) Update(ctx context.Context, name string, info genericrest.UpdatedObjectInfo,
 	createValidation genericrest.ValidateObjectFunc, updateValidation genericrest.ValidateObjectUpdateFunc,
 	forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	writing, refusals := WithRefusals(ctx)
-	asked := genericrest.WrapUpdatedObjectInfo(info, func(ctx context.Context, updated,
-		existing runtime.Object) (runtime.Object, error) {
-		old, _ := existing.(O)
-		if existing != nil && old.GetUID() == "" { // an empty one stands for none
-			var none O
-			old = none
-		}
-		*refusals = s.ask(ctx, updated.(O), old)
-		return updated, nil
-	})
+	writing, asked := s.ask.of(ctx, info)
 	return s.Storage.Update(writing, name, asked, createValidation, updateValidation, forceAllowCreate, options)
 }
 
@@ -78,11 +85,6 @@ var _ genericrest.Patcher = &askingSubresource[Object]{}
 func (s *askingSubresource[O]) Update(ctx context.Context, name string, info genericrest.UpdatedObjectInfo,
 	createValidation genericrest.ValidateObjectFunc, updateValidation genericrest.ValidateObjectUpdateFunc,
 	forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	writing, refusals := WithRefusals(ctx)
-	asked := genericrest.WrapUpdatedObjectInfo(info, func(ctx context.Context, updated,
-		existing runtime.Object) (runtime.Object, error) {
-		*refusals = s.ask(ctx, updated.(O), existing.(O))
-		return updated, nil
-	})
+	writing, asked := s.ask.of(ctx, info)
 	return s.Subresource.Update(writing, name, asked, createValidation, updateValidation, forceAllowCreate, options)
 }

@@ -125,15 +125,14 @@ func (r Rights) ask(
 	attributes, what := right()
 	attributes.User = who
 	decision, _, err := r.Authorizer.Authorize(ctx, attributes)
-	switch {
-	case decision == authorizer.DecisionAllow:
+	if decision == authorizer.DecisionAllow {
 		return nil
-	case err != nil:
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("user %q needs the verb \"get\" on %s: %v",
-			who.GetName(), what, err))}
 	}
-	return field.ErrorList{field.Forbidden(path, fmt.Sprintf("user %q needs the verb \"get\" on %s", who.GetName(),
-		what))}
+	says := fmt.Sprintf("user %q needs the verb \"get\" on %s", who.GetName(), what)
+	if err != nil {
+		says += ": " + err.Error()
+	}
+	return field.ErrorList{field.Forbidden(path, says)}
 }
 
 // resource is the one of the kind, if there is one.

@@ -73,8 +73,7 @@ func validateLeast(spec *autoscalingv2.HorizontalPodAutoscalerSpec) field.ErrorL
 }
 
 func validateSpec(spec *autoscalingv2.HorizontalPodAutoscalerSpec) field.ErrorList {
-	var errs field.ErrorList
-	errs = append(errs, validateLeast(spec)...)
+	errs := validateLeast(spec)
 	maxPath := specPath.Child("maxReplicas")
 	if spec.MaxReplicas < 1 {
 		errs = append(errs, field.Invalid(maxPath, spec.MaxReplicas, "must be greater than 0"))
