@@ -2,7 +2,6 @@ package servertest_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -16,6 +15,7 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -138,12 +138,9 @@ func TestLargeObjectsKeepNobodyWaiting(t *testing.T) {
 			ContentType: string(types.MergePatchType), Body: []byte(`{"data":{"b":"patched"}}`),
 			Target: fmt.Sprintf("/api/v1/namespaces/%s/configmaps/m%d?dryRun=All", ns, i)})
 	}
-	servertest.Eventually(t, "ann may patch", func(ctx context.Context) string {
-		if _, err := ann.Patch(ctx, "m0", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}); err != nil {
-			return err.Error()
-		}
-		return ""
-	})
+	if _, err := ann.Patch(t.Context(), "m0", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}); err != nil {
+		t.Fatalf("ann may not patch: %v", err)
+	}
 	sender := exchangeAs(t, s, "ann")
 	sender.together(t, items) // how large they are is known from now on
 	var finished atomic.Int64
@@ -175,7 +172,7 @@ func TestLargeObjectsKeepNobodyWaiting(t *testing.T) {
 	}
 }
 
-// bind gives the user a role of the cluster in the namespace.
+// bind gives the user one of the roles that may list Pods, in the namespace, and returns when the server knows.
 func bind(t *testing.T, s *servertest.Server, ns, role, name string) {
 	t.Helper()
 	if _, err := s.Client.RbacV1().RoleBindings(ns).Create(t.Context(), &rbacv1.RoleBinding{
@@ -185,6 +182,8 @@ func bind(t *testing.T, s *servertest.Server, ns, role, name string) {
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatalf("binding: %v", err)
 	}
+	servertest.AwaitRight(t, s.Client, authorizationv1.SubjectAccessReviewSpec{User: name,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: ns, Verb: "list", Resource: "pods"}})
 }
 
 // flooder is a client that says what no library would.
