@@ -126,10 +126,7 @@ func (j *job) removeSandbox(ctx context.Context) outcome {
 				j.action.SandboxID)
 		})
 	})
-	if err != nil && !errors.Is(err, context.Canceled) {
-		j.warn(reasonFailedKillPod, "error removing pod sandbox: %s", err)
-	}
-	return outcome{err: err, reason: reasonFailedKillPod, observe: true}
+	return j.removed("pod sandbox", err)
 }
 
 func (j *job) removeContainer(ctx context.Context) outcome {
@@ -140,8 +137,13 @@ func (j *job) removeContainer(ctx context.Context) outcome {
 		return j.config.Runtime.RemoveContainer(ctx,
 			j.action.ID)
 	})
+	return j.removed("container", err)
+}
+
+// removed is what the removal of a sandbox or container ended with. That it failed is told, not that it was called off.
+func (j *job) removed(what string, err error) outcome {
 	if err != nil && !errors.Is(err, context.Canceled) {
-		j.warn(reasonFailedKillPod, "error removing container: %s", err)
+		j.warn(reasonFailedKillPod, "error removing %s: %s", what, err)
 	}
 	return outcome{err: err, reason: reasonFailedKillPod, observe: true}
 }
