@@ -20,8 +20,8 @@ import (
 	"keelson.dev/kit/batch"
 )
 
-// Timing of a Lease, as planned. A standby looks every RetryPeriod to 2.2 times that (client-go's jitter) and takes
-// over when it has seen no renewal for as long as the Lease says: a killed leader is replaced after at most
+// Timing of a Lease, as planned. A standby looks every 7/8 of RetryPeriod to 2.2 times that (client-go's jitter) and
+// takes over when it has seen no renewal for as long as the Lease says: a killed leader is replaced after at most
 // LeaseDuration + 4.4 RetryPeriod. Where the apiserver answers slowly, a leader's Leases last up to four times as long
 // and are renewed as much less often (pace).
 type Timing struct {
