@@ -168,11 +168,18 @@ func TestTheChartAnswersForNames(t *testing.T) {
 // release runs helm until all that it makes is ready.
 func release(w *scenario.World, args ...string) {
 	w.Helper()
-	args = append(args, "--namespace", system, "--wait", "--timeout", "3m")
-	if out, stderr, err := helm(w, w.Mesh.Kubeconfig(), args...); err != nil {
+	if said, err := helmIn(w, system, args...); err != nil {
 		describeChart(w)
-		w.Fatalf("helm %s: %v\n%s%s", strings.Join(args, " "), err, out, stderr)
+		w.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, said)
 	}
+}
+
+// helmIn runs helm in a namespace until all that it makes is ready and all that it takes away is gone.
+func helmIn(w *scenario.World, namespace string, args ...string) (said string, err error) {
+	w.Helper()
+	args = append(args, "--namespace", namespace, "--wait", "--timeout", "3m")
+	out, stderr, err := helm(w, w.Mesh.Kubeconfig(), args...)
+	return out + stderr, err
 }
 
 // uninstall takes the chart away and waits until nothing of it is left.

@@ -14,15 +14,10 @@ import (
 func bringsAKind(t *testing.T, m *processes.Mesh) {
 	w := scenario.In(t, m)
 	const kind = "customresourcedefinition/books.library.example.com"
-	try := func(args ...string) (string, error) {
-		t.Helper()
-		out, stderr, err := helm(t, m.Kubeconfig(), append(args, "--namespace", w.Namespace, "--wait")...)
-		return out + stderr, err
-	}
 	library := func(args ...string) {
 		t.Helper()
-		if out, err := try(args...); err != nil {
-			t.Fatalf("helm %q: %v\n%s", args, err, out)
+		if said, err := helmIn(w, w.Namespace, args...); err != nil {
+			t.Fatalf("helm %q: %v\n%s", args, err, said)
 		}
 	}
 	books := func(want string) {
@@ -40,9 +35,9 @@ func bringsAKind(t *testing.T, m *processes.Mesh) {
 	library("upgrade", "library", chart, "--set", "copies=2,books={odyssey,iliad}")
 	books("iliad=2,fiction odyssey=2,classics ")
 
-	out, err := try("upgrade", "library", chart, "--reuse-values", "--set", "copies=10")
-	if want := "spec.copies in body should be less than or equal to 9"; err == nil || !strings.Contains(out, want) {
-		t.Errorf("an upgrade to 10 copies: %v, %q", err, out)
+	said, err := helmIn(w, w.Namespace, "upgrade", "library", chart, "--reuse-values", "--set", "copies=10")
+	if want := "spec.copies in body should be less than or equal to 9"; err == nil || !strings.Contains(said, want) {
+		t.Errorf("an upgrade to 10 copies: %v, %q", err, said)
 	}
 	library("rollback", "library", "2")
 	books("iliad=2,fiction odyssey=2,classics ")

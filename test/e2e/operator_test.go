@@ -20,10 +20,10 @@ func operates(t *testing.T, m *processes.Mesh) {
 	importImage(t, m, "operator")
 	install := func(verb, generation string) {
 		t.Helper()
-		out, stderr, err := helm(t, m.Kubeconfig(), verb, "operator", filepath.Join("..", "operator", "chart"),
-			"--namespace", w.Namespace, "--set", "generation="+generation, "--wait", "--timeout", "3m")
+		said, err := helmIn(w, w.Namespace, verb, "operator", filepath.Join("..", "operator", "chart"), "--set",
+			"generation="+generation)
 		if err != nil {
-			t.Fatalf("helm %s: %v\n%s%s\n%s", verb, err, out, stderr, w.Kubectl("get", "pods,events"))
+			t.Fatalf("helm %s: %v\n%s\n%s", verb, err, said, w.Kubectl("get", "pods,events"))
 		}
 	}
 	install("install", "1")
@@ -105,9 +105,8 @@ func removeOperator(w *scenario.World) {
 		return
 	}
 	w.TryKubectl("", "delete", "pages", "--all", "--timeout=60s")
-	if out, stderr, err := helm(w, w.Mesh.Kubeconfig(), "uninstall", "operator", "--namespace", w.Namespace, "--wait",
-		"--timeout", "2m"); err != nil {
-		w.Errorf("helm uninstall: %v\n%s%s", err, out, stderr)
+	if said, err := helmIn(w, w.Namespace, "uninstall", "operator"); err != nil {
+		w.Errorf("helm uninstall: %v\n%s", err, said)
 	}
 }
 
