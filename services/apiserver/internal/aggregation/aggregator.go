@@ -67,6 +67,10 @@ type Aggregator struct {
 	extensions map[string]*extension
 	// told are the resources of each version that answered, the last time that it did.
 	told map[schema.GroupVersion][]apidiscoveryv2.APIResourceDiscovery
+	// answering are those that answered when they were last asked, each with a number of its own for each time that it
+	// began to.
+	answering map[*extension]uint64
+	begun     uint64
 	// defined are the versions of each group that CustomResourceDefinitions have.
 	defined map[string][]string
 }
@@ -76,7 +80,8 @@ func New(c Config) *Aggregator {
 	c.Resources = c.Resources.WithSource(discoveryendpoint.AggregatorSource)
 	return &Aggregator{
 		Config: c, extensions: map[string]*extension{},
-		told: map[schema.GroupVersion][]apidiscoveryv2.APIResourceDiscovery{},
+		told:      map[schema.GroupVersion][]apidiscoveryv2.APIResourceDiscovery{},
+		answering: map[*extension]uint64{},
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryFirst, retryLast)),
 	}
@@ -94,6 +99,7 @@ func (a *Aggregator) Set(s *apiregistration.APIService) {
 	e := newExtension(s, builtIn, a.Config)
 	a.extensions[s.Name] = e
 	if old != nil {
+		delete(a.answering, old)
 		old.close()
 	}
 	if !e.local {
@@ -114,6 +120,7 @@ func (a *Aggregator) Delete(s *apiregistration.APIService) {
 		return
 	}
 	delete(a.extensions, s.Name)
+	delete(a.answering, old)
 	old.close()
 	if !old.local {
 		a.untell(old)
@@ -174,8 +181,13 @@ func (a *Aggregator) answered(e *extension, resources []apidiscoveryv2.APIResour
 		return
 	}
 	if err != nil {
+		delete(a.answering, e)
 		a.tell(e, apidiscoveryv2.DiscoveryFreshnessStale)
 		return
+	}
+	if a.answering[e] == 0 {
+		a.begun++
+		a.answering[e] = a.begun
 	}
 	a.told[e.version()] = resources
 	a.tell(e, apidiscoveryv2.DiscoveryFreshnessCurrent)

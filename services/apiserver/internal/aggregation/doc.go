@@ -5,8 +5,11 @@
 //	extension.go         the server behind one APIService
 //	aggregator.go        which there are, and what discovery tells of them
 //	availability.go      asks each whether it answers, and writes that down
+//	documents.go         what the servers say of their kinds by OpenAPI
+//	kept.go              what they said when they were last asked
 //	decide_target.go     where a Service's requests go (pure)
 //	decide_answer.go     what an answer about a version's resources means (pure)
+//	decide_document.go   what an answer about documents means (pure)
 //	decide_condition.go  the condition Available (pure)
 //	decide_group.go      a group in discovery (pure)
 package aggregation

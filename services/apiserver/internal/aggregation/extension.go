@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -27,9 +28,10 @@ const (
 	// checkTimeout is how long a server may take to say what a version has.
 	checkTimeout = 5 * time.Second
 	idleTimeout  = 90 * time.Second
-	// checker is who asks that; authorization at the other end lets it pass without asking back.
-	checker = "system:kube-aggregator"
 )
+
+// itself is as whom the apiserver asks; authorization at the other end lets it pass without asking back.
+var itself user.Info = &user.DefaultInfo{Name: "system:kube-aggregator", Groups: []string{user.SystemPrivilegedGroup}}
 
 // extension is the server behind an APIService. It does not change: another spec makes another one.
 type extension struct {
@@ -41,10 +43,13 @@ type extension struct {
 	// transport is nil where spec does not allow one, for the reason in unusable.
 	transport *http.Transport
 	unusable  error
+	// reading is held by who reads one of its documents: one at a time.
+	reading chan struct{}
 }
 
 func newExtension(a *apiregistration.APIService, local bool, c Config) *extension {
-	e := &extension{name: a.Name, uid: a.UID, spec: *a.Spec.DeepCopy(), local: local || a.Spec.Service == nil}
+	e := &extension{name: a.Name, uid: a.UID, spec: *a.Spec.DeepCopy(), local: local || a.Spec.Service == nil,
+		reading: make(chan struct{}, 1)}
 	if !e.local {
 		e.transport, e.unusable = newTransport(&e.spec, c)
 	}
@@ -121,19 +126,36 @@ func Target(ctx context.Context, objects Objects, ref *apiregistration.ServiceRe
 	return targets[rand.IntN(len(targets))], Verdict{} //nolint:gosec // Any endpoint will do.
 }
 
-// ask asks an endpoint what the version has. An answer is read whole or not at all, and no redirect is followed.
+// ask asks an endpoint what the version has.
 func (e *extension) ask(ctx context.Context, host string) ([]apidiscoveryv2.APIResourceDiscovery, error) {
+	got, err := e.fetch(ctx, &url.URL{Host: host, Path: "/apis/" + e.version().String()}, itself,
+		http.Header{"Accept": {"application/json"}})
+	if err != nil {
+		return nil, err
+	}
+	return decideAnswer(e.version(), got.code, got.body)
+}
+
+// reply is what a server answered. body has at most one byte more than maxAnswer.
+type reply struct {
+	code   int
+	header http.Header
+	body   []byte
+}
+
+// fetch asks an endpoint in somebody's name. An answer is read whole or not at all, and no redirect is followed.
+func (e *extension) fetch(ctx context.Context, at *url.URL, who user.Info, header http.Header) (*reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	location := url.URL{Scheme: "https", Host: host, Path: "/apis/" + e.version().String()}
+	location := url.URL{Scheme: "https", Host: at.Host, Path: at.Path, RawQuery: at.RawQuery}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, location.String(), http.NoBody)
 	if err != nil {
-		return nil, fmt.Errorf("asking for the resources: %w", err)
+		return nil, fmt.Errorf("asking at %s: %w", at.Path, err)
 	}
 	r.Host = serverName(e.spec.Service)
-	r.Header.Set("Accept", "application/json")
+	maps.Copy(r.Header, header)
 	r.Header.Set("Via", via)
-	transport.SetAuthProxyHeaders(r, checker, "", []string{user.SystemPrivilegedGroup}, nil)
+	transport.SetAuthProxyHeaders(r, who.GetName(), who.GetUID(), who.GetGroups(), who.GetExtra())
 	response, err := e.transport.RoundTrip(r)
 	if err != nil {
 		return nil, stable(err)
@@ -143,7 +165,7 @@ func (e *extension) ask(ctx context.Context, host string) ([]apidiscoveryv2.APIR
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer: %w", stable(err))
 	}
-	return decideAnswer(e.version(), response.StatusCode, body)
+	return &reply{response.StatusCode, response.Header, body}, nil
 }
 
 // stable is the error without addresses and ports, which differ each time: a condition says it.

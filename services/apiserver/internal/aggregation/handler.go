@@ -53,7 +53,7 @@ func (a *Aggregator) handOn(w http.ResponseWriter, r *http.Request, e *extension
 	case !ok:
 		a.refuse(w, r, e, apierrors.NewInternalError(fmt.Errorf("the request for %s has no user", e.name)))
 		return
-	case slices.Contains(r.Header.Values("Via"), via):
+	case isHandedOn(r):
 		a.refuse(w, r, e, looped(e.name))
 		return
 	case slices.Contains(parts, "..") || slices.Contains(parts, "."):
@@ -86,6 +86,9 @@ func (a *Aggregator) handOn(w http.ResponseWriter, r *http.Request, e *extension
 	handler.RejectForwardingRedirects = true
 	handler.ServeHTTP(w, on)
 }
+
+// isHandedOn says whether an apiserver has handed the request on already.
+func isHandedOn(r *http.Request) bool { return slices.Contains(r.Header.Values("Via"), via) }
 
 // looped is the answer to a request that comes back.
 func looped(name string) error {

@@ -27,28 +27,40 @@ type Defined interface {
 	Definitions() []*apiextensionsv1.CustomResourceDefinition
 }
 
-// published are the documents: those of what is always served, and what the defined kinds add to them, as they are when
-// somebody asks.
+// Elsewhere are the kinds of servers from elsewhere, which come and go.
+type Elsewhere interface {
+	// URLs are where the documents of OpenAPI v3 are, by version.
+	URLs(*http.Request) map[schema.GroupVersion]string
+	// ServeV3 answers a request for the document of a version; false if that is not of one of the servers.
+	ServeV3(http.ResponseWriter, *http.Request, schema.GroupVersion) bool
+	// V2 are the documents of OpenAPI v2, each of one version. One that stays the same is the same pointer.
+	V2(*http.Request) []*spec.Swagger
+}
+
+// published are the documents: those of what is always served, and what the defined kinds and those from elsewhere add
+// to them, as they are when somebody asks.
 type published struct {
-	paths   *mux.PathRecorderMux
-	v2      *handler.OpenAPIService
-	v3      *handler3.OpenAPIService
-	always  *spec.Swagger
-	served  map[string]bool // the versions that are always served, as "apis/apps/v1"
-	defined Defined
+	paths     *mux.PathRecorderMux
+	v2        *handler.OpenAPIService
+	v3        *handler3.OpenAPIService
+	always    *spec.Swagger
+	served    map[string]bool // the versions that are always served, as "apis/apps/v1"
+	defined   Defined
+	elsewhere Elsewhere
 
 	mu          sync.Mutex // guards what follows
 	revision    uint64
 	specs       specs
 	definitions []*apiextensionsv1.CustomResourceDefinition
 	versions    map[schema.GroupVersion][]*apiextensionsv1.CustomResourceDefinition
+	others      []*spec.Swagger
 }
 
 func newPublished(
-	services []*restful.WebService, v2 *common.Config, v3 *common.OpenAPIV3Config, defined Defined,
+	services []*restful.WebService, v2 *common.Config, v3 *common.OpenAPIV3Config, defined Defined, elsewhere Elsewhere,
 ) *published {
 	p := &published{paths: mux.NewPathRecorderMux("openapi"), served: map[string]bool{}, defined: defined,
-		specs: specs{}}
+		elsewhere: elsewhere, specs: specs{}}
 	container := restful.NewContainer()
 	for _, service := range services {
 		container.Add(service)
@@ -62,26 +74,46 @@ func newPublished(
 // ServeHTTP implements http.Handler.
 func (p *published) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.refresh()
-	// The library answers a version that it does not know with nothing, and 200.
-	if version, of := strings.CutPrefix(r.URL.Path, v3Path+"/"); of && !p.knows(version) {
-		http.NotFound(w, r)
-		return
+	switch r.URL.Path {
+	case v2Path:
+		p.add(p.elsewhere.V2(r))
+	case v3Path:
+		if urls := p.elsewhere.URLs(r); len(urls) > 0 {
+			p.serveIndex(w, r, urls)
+			return
+		}
+	default:
+		if p.serveVersion(w, r, strings.TrimPrefix(r.URL.Path, v3Path+"/")) {
+			return
+		}
 	}
 	p.paths.ServeHTTP(w, r)
 }
 
-// knows is asked for a version as "apis/apps/v1".
-func (p *published) knows(version string) bool {
-	if p.served[version] {
-		return true
-	}
-	parts := strings.Split(version, "/")
-	if len(parts) != 3 || parts[0] != "apis" {
+// serveVersion answers for versions, as "apis/apps/v1", that are elsewhere or nowhere; false if it is one of ours.
+func (p *published) serveVersion(w http.ResponseWriter, r *http.Request, path string) bool {
+	if p.served[path] {
 		return false
 	}
+	parts := strings.Split(path, "/")
+	if len(parts) == 3 && parts[0] == "apis" {
+		version := schema.GroupVersion{Group: parts[1], Version: parts[2]}
+		if p.elsewhere.ServeV3(w, r, version) {
+			return true
+		}
+		if p.defines(version) {
+			return false
+		}
+	}
+	// The library answers a version that it does not know with nothing, and 200.
+	http.NotFound(w, r)
+	return true
+}
+
+func (p *published) defines(version schema.GroupVersion) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.versions[schema.GroupVersion{Group: parts[1], Version: parts[2]}] != nil
+	return p.versions[version] != nil
 }
 
 // refresh brings the documents up to what is defined now. Each is made only when somebody reads it.
@@ -109,7 +141,18 @@ func (p *published) refresh() {
 			p.v3.UpdateGroupVersionLazy(pathOf(version), p.specs.v3(version, now))
 		}
 	}
-	p.v2.UpdateSpecLazy(p.specs.v2(p.always, definitions))
+	p.v2.UpdateSpecLazy(p.specs.v2(p.always, definitions, p.others))
+}
+
+// add brings the document of OpenAPI v2 up to what is said elsewhere.
+func (p *published) add(others []*spec.Swagger) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if slices.Equal(p.others, others) {
+		return
+	}
+	p.others = others
+	p.v2.UpdateSpecLazy(p.specs.v2(p.always, p.definitions, others))
 }
 
 func pathOf(version schema.GroupVersion) string { return "apis/" + version.String() }

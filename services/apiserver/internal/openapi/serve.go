@@ -18,13 +18,14 @@ const (
 	keptFor = 10 * time.Minute
 )
 
-// Serve answers requests at the paths of OpenAPI with what the handler serves elsewhere, and with the kinds that are
-// defined. The library builds all documents when a server starts and keeps them for as long as it runs; here the first
+// Serve answers requests at the paths of OpenAPI with what the handler serves at other paths, and with the kinds that
+// are defined or come from elsewhere; what is known of those goes with the documents. The library builds all documents when a server starts and keeps them for as long as it runs; here the first
 // request does.
-func Serve(handler *genericapiserver.APIServerHandler, v2 *common.Config, v3 *common.OpenAPIV3Config, defined Defined) {
+func Serve(handler *genericapiserver.APIServerHandler, v2 *common.Config, v3 *common.OpenAPIV3Config, defined Defined,
+	elsewhere func() Elsewhere) {
 	d := &documents{build: func() http.Handler {
 		services := handler.GoRestfulContainer.RegisteredWebServices()
-		return newPublished(append(services, defined.WebServices()...), v2, v3, defined)
+		return newPublished(append(services, defined.WebServices()...), v2, v3, defined, elsewhere())
 	}}
 	handler.NonGoRestfulMux.Handle(v2Path, d)
 	handler.NonGoRestfulMux.Handle(v3Path, d)

@@ -86,8 +86,10 @@ func (s specs) v3(version schema.GroupVersion, of []*apiextensionsv1.CustomResou
 	return once(func() (*spec3.OpenAPI, error) { return builder.MergeSpecsV3(built(parts)...) })
 }
 
-// v2 is the one document of all, to which the definitions add to what is always served.
-func (s specs) v2(always *spec.Swagger, of []*apiextensionsv1.CustomResourceDefinition) cached.Value[*spec.Swagger] {
+// v2 is the one document of all: the definitions, and then the others, add to what is always served.
+func (s specs) v2(
+	always *spec.Swagger, of []*apiextensionsv1.CustomResourceDefinition, others []*spec.Swagger,
+) cached.Value[*spec.Swagger] {
 	var parts []cached.Value[*spec.Swagger]
 	for _, d := range of {
 		for i := range d.Spec.Versions {
@@ -96,7 +98,13 @@ func (s specs) v2(always *spec.Swagger, of []*apiextensionsv1.CustomResourceDefi
 			}
 		}
 	}
-	return once(func() (*spec.Swagger, error) { return builder.MergeSpecs(always, built(parts)...) })
+	return once(func() (*spec.Swagger, error) {
+		own, err := builder.MergeSpecs(always, built(parts)...)
+		if err != nil {
+			return nil, err
+		}
+		return withOthers(own, others), nil
+	})
 }
 
 // built are the values of the parts. One that cannot be built is left out, and does not keep the others from being

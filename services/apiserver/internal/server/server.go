@@ -312,7 +312,8 @@ func (s *Server) buildCore(
 	if err != nil {
 		return link{}, err
 	}
-	openapi.Serve(s.core.Handler, config.OpenAPIConfig, config.OpenAPIV3Config, s.extensions)
+	openapi.Serve(s.core.Handler, config.OpenAPIConfig, config.OpenAPIV3Config, s.extensions,
+		func() openapi.Elsewhere { return s.aggregator.Documents() })
 	ready, err := s.addHooks()
 	return link{server: s.core, ready: append(ready, aggregated)}, err
 }
