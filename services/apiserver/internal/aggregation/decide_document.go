@@ -120,8 +120,8 @@ func decideV3(code int, contentType string, body []byte) error {
 	return nil
 }
 
-// decideV2 reads what a server's document of OpenAPI v2 says of the version; nil if the server has none. It says nothing
-// of other versions, and clients can read it, so that one server's does not keep them from reading all others'.
+// decideV2 reads what a server's document of OpenAPI v2 says of the version; nil if the server has none. What comes of
+// it says nothing of other versions, and clients can read it: they get that of all servers in one.
 func decideV2(version schema.GroupVersion, code int, body []byte) (*spec.Swagger, error) {
 	if code == missing {
 		return nil, nil

@@ -40,7 +40,8 @@ type versioned[T any] struct {
 
 // Documents returns those of the servers, of which nothing is known yet.
 func (a *Aggregator) Documents() *Documents {
-	return &Documents{aggregator: a, urls: newKept(a.Config, rootV3, decideURL), v2: newKept(a.Config, rootV2, decideV2)}
+	return &Documents{aggregator: a, urls: newKept(a.Config, rootV3, decideURL),
+		v2: newKept(a.Config, rootV2, decideV2)}
 }
 
 func newKept[T any](c Config, path string, read func(schema.GroupVersion, int, []byte) (T, error)) *kept[versioned[T]] {
@@ -135,8 +136,8 @@ func (d *Documents) serve(w http.ResponseWriter, r *http.Request, e *extension) 
 		err = decideV3(got.code, got.header.Get("Content-Type"), got.body)
 	}
 	if err != nil {
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("reading the OpenAPI document of the APIService %s: %v", e.name,
-			err))
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("reading the OpenAPI document of the APIService %s: %v",
+			e.name, err))
 	}
 	for _, name := range passedOn {
 		if values := got.header.Values(name); len(values) > 0 {

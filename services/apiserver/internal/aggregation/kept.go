@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// patience is how long who asks waits for servers that do not answer at once. What comes later is there for the next.
+	// patience is how long who asks waits for servers. What they answer later is there for the next.
 	patience = time.Second
 	// readingDocuments is what breaks off where that does.
 	readingDocuments = "reading the OpenAPI documents of an APIService"

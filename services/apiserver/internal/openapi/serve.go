@@ -19,8 +19,8 @@ const (
 )
 
 // Serve answers requests at the paths of OpenAPI with what the handler serves at other paths, and with the kinds that
-// are defined or come from elsewhere; what is known of those goes with the documents. The library builds all documents when a server starts and keeps them for as long as it runs; here the first
-// request does.
+// are defined or come from elsewhere; what is known of the latter goes when the documents do. The library builds all
+// documents when a server starts and keeps them for as long as it runs; here the first request does.
 func Serve(handler *genericapiserver.APIServerHandler, v2 *common.Config, v3 *common.OpenAPIV3Config, defined Defined,
 	elsewhere func() Elsewhere) {
 	d := &documents{build: func() http.Handler {

@@ -42,6 +42,8 @@ type extension struct {
 	trusts atomic.Pointer[x509.CertPool]
 	// discovery is what it answers when it is asked for its resources.
 	discovery atomic.Value
+	// documents answers what it is asked of OpenAPI.
+	documents atomic.Pointer[http.Handler]
 	port      int32
 }
 
@@ -79,6 +81,8 @@ func (e *extension) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/apis/wardle.example.com/v1alpha1":
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, e.discovery.Load().(string))
+	case strings.HasPrefix(r.URL.Path, "/openapi/"):
+		e.answerDocuments(w, r)
 	case strings.HasSuffix(r.URL.Path, "/exec"):
 		e.echo(w, r)
 	case strings.HasSuffix(r.URL.Path, "/elsewhere"):
@@ -412,21 +416,7 @@ func TestAggregatedAvailability(t *testing.T) {
 		})
 	}
 	a.discovery.Store(`{"kind":"APIResourceList","groupVersion":"apps/v1"}`)
-	update := func(change func(*apiregistration.APIService)) {
-		servertest.Eventually(t, "the update", func(ctx context.Context) string {
-			service, err := a.services.ApiregistrationV1().APIServices().Get(ctx, "v1alpha1.wardle.example.com",
-				metav1.GetOptions{})
-			if err == nil {
-				change(service)
-				_, err = a.services.ApiregistrationV1().APIServices().Update(ctx, service, metav1.UpdateOptions{})
-			}
-			if err != nil {
-				return err.Error()
-			}
-			return ""
-		})
-	}
-	update(func(s *apiregistration.APIService) { s.Spec.VersionPriority = 300 })
+	a.update(t, func(s *apiregistration.APIService) { s.Spec.VersionPriority = 300 })
 	a.await(t, "False FailedDiscoveryCheck")
 	expectStale()
 	a.discovery.Store(flunders)
@@ -449,15 +439,32 @@ func TestAggregatedAvailability(t *testing.T) {
 	a.endpoints(t)
 	a.await(t, "True Passed")
 	a.answers(t)
-	update(func(s *apiregistration.APIService) {
+	a.update(t, func(s *apiregistration.APIService) {
 		s.Spec.InsecureSkipTLSVerify, s.Spec.CABundle = false, []byte("no certificate")
 	})
 	a.await(t, "False FailedDiscoveryCheck")
-	update(func(s *apiregistration.APIService) { s.Spec.CABundle = another(t) })
+	a.update(t, func(s *apiregistration.APIService) { s.Spec.CABundle = another(t) })
 	a.await(t, "False FailedDiscoveryCheck")
 	if code, _ := a.send(t, servertest.Admin, listed, nil); code != http.StatusServiceUnavailable {
 		t.Errorf("a server with another's certificate: status %d, want 503", code)
 	}
+}
+
+// update changes the APIService.
+func (a *aggregated) update(t *testing.T, change func(*apiregistration.APIService)) {
+	t.Helper()
+	servertest.Eventually(t, "the update", func(ctx context.Context) string {
+		service, err := a.services.ApiregistrationV1().APIServices().Get(ctx, "v1alpha1.wardle.example.com",
+			metav1.GetOptions{})
+		if err == nil {
+			change(service)
+			_, err = a.services.ApiregistrationV1().APIServices().Update(ctx, service, metav1.UpdateOptions{})
+		}
+		if err != nil {
+			return err.Error()
+		}
+		return ""
+	})
 }
 
 // another is an authority that did not sign the extension's certificate.
