@@ -52,12 +52,18 @@ func newKept[T any](c Config, path string, read func(schema.GroupVersion, int, [
 		}}
 }
 
-// sources are the servers that answer, by the names of their APIServices. A request that has been handed on asks none:
-// it would come back.
-func (a *Aggregator) sources(r *http.Request) []source {
-	if isHandedOn(r) {
-		return nil
+// said is what the servers that answer say, for who sent r. A request that has been handed on makes none be asked: it
+// would come back.
+func said[T any](a *Aggregator, k *kept[T], r *http.Request) []T {
+	sources := a.sources()
+	if !isHandedOn(r) {
+		k.refresh(r.Context(), sources)
 	}
+	return k.of(sources)
+}
+
+// sources are the servers that answer, by the names of their APIServices.
+func (a *Aggregator) sources() []source {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	sources := make([]source, 0, len(a.answering))
@@ -71,7 +77,7 @@ func (a *Aggregator) sources(r *http.Request) []source {
 // URLs are where the documents of OpenAPI v3 are.
 func (d *Documents) URLs(r *http.Request) map[schema.GroupVersion]string {
 	urls := map[schema.GroupVersion]string{}
-	for _, one := range d.urls.of(r.Context(), d.aggregator.sources(r)) {
+	for _, one := range said(d.aggregator, d.urls, r) {
 		if one.said != "" {
 			urls[one.version] = one.said
 		}
@@ -82,7 +88,7 @@ func (d *Documents) URLs(r *http.Request) map[schema.GroupVersion]string {
 // V2 are the documents of OpenAPI v2, each of one version. One that stays the same is the same pointer.
 func (d *Documents) V2(r *http.Request) []*spec.Swagger {
 	var documents []*spec.Swagger
-	for _, one := range d.v2.of(r.Context(), d.aggregator.sources(r)) {
+	for _, one := range said(d.aggregator, d.v2, r) {
 		if one.said != nil {
 			documents = append(documents, one.said)
 		}

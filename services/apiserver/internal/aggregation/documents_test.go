@@ -360,10 +360,14 @@ func TestServeV3(t *testing.T) {
 		if documents.ServeV3(httptest.NewRecorder(), request(path), versionOf("other")) {
 			t.Error("a version of nobody was answered")
 		}
+		// Who sends what apiservers send gets the documents of all, and makes nobody be asked.
 		handedOn := request(rootV3)
 		handedOn.Header.Set("Via", via)
-		if urls := documents.URLs(handedOn); len(urls) > 0 {
+		if urls := documents.URLs(handedOn); len(urls) != 1 {
 			t.Errorf("a request that comes back is told of %v", urls)
+		}
+		if urls := e.Documents().URLs(handedOn); len(urls) != 0 {
+			t.Errorf("for a request that comes back servers were asked: %v", urls)
 		}
 	})
 }

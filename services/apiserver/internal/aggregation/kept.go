@@ -56,19 +56,21 @@ type answer[T any] struct {
 	sum   [sha256.Size]byte
 }
 
-// of are the known answers of the sources, in their order. It asks those that are due, and waits for a moment.
-func (k *kept[T]) of(ctx context.Context, sources []source) []T {
-	waiting := k.begin(sources)
-	if len(waiting) > 0 {
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		for _, asking := range waiting {
-			select {
-			case <-asking:
-			case <-ctx.Done():
-			}
+// refresh asks those of the sources that are due, and waits for a moment.
+func (k *kept[T]) refresh(ctx context.Context, sources []source) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, asking := range k.begin(sources) {
+		select {
+		case <-asking:
+		case <-ctx.Done():
+			return
 		}
 	}
+}
+
+// of are the known answers of the sources, in their order.
+func (k *kept[T]) of(sources []source) []T {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var known []T
