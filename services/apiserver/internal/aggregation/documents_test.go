@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -31,22 +32,35 @@ import (
 )
 
 // pipes are a listener to which one connects without a network, so that a test has its own clock.
-type pipes chan net.Conn
+type pipes struct {
+	conns chan net.Conn
+	close func()
+}
+
+func newPipes() pipes {
+	conns := make(chan net.Conn)
+	return pipes{conns, sync.OnceFunc(func() { close(conns) })}
+}
 
 func (p pipes) Accept() (net.Conn, error) {
-	if conn, open := <-p; open {
+	if conn, open := <-p.conns; open {
 		return conn, nil
 	}
 	return nil, net.ErrClosed
 }
 
-func (p pipes) Close() error   { close(p); return nil }
+func (p pipes) Close() error {
+	p.close()
+	return nil
+}
+
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 // elsewhere are servers, by the name of the Service.
 type elsewhere struct {
 	*Aggregator
 	servers map[string]*httptest.Server
+	pipes   map[string]pipes
 	log     *observer.ObservedLogs
 }
 
@@ -57,7 +71,7 @@ func newElsewhere(t *testing.T) *elsewhere {
 		t.Fatal(err)
 	}
 	core, log := observer.New(zap.InfoLevel)
-	e := &elsewhere{servers: map[string]*httptest.Server{}, log: log}
+	e := &elsewhere{servers: map[string]*httptest.Server{}, pipes: map[string]pipes{}, log: log}
 	e.Aggregator = New(Config{Objects: e, Dial: e.dial, Groups: noGroups{}, Identity: &frontproxy.Identity{},
 		Resources: discoveryendpoint.NewResourceManager("apis"), Serializer: scheme.Codecs(known), Log: zap.New(core)})
 	return e
@@ -65,7 +79,8 @@ func newElsewhere(t *testing.T) *elsewhere {
 
 // add makes a server of the group NAME.example.com that answers.
 func (e *elsewhere) add(name string, handler http.HandlerFunc) *extension {
-	server := &httptest.Server{Listener: make(pipes), Config: &http.Server{Handler: handler}}
+	e.pipes[name] = newPipes()
+	server := &httptest.Server{Listener: e.pipes[name], Config: &http.Server{Handler: handler}}
 	server.StartTLS()
 	e.servers[name] = server
 	service := &apiregistration.APIService{
@@ -94,7 +109,7 @@ func (e *elsewhere) close() {
 func (e *elsewhere) dial(_ context.Context, _, address string) (net.Conn, error) {
 	name, _, _ := strings.Cut(address, ".")
 	here, there := net.Pipe()
-	e.servers[name].Listener.(pipes) <- there
+	e.pipes[name].conns <- there
 	return here, nil
 }
 
