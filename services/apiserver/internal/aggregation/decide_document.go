@@ -26,8 +26,10 @@ const (
 	failedFor = 30 * time.Second
 	// maxHash bounds what a server may call the hash of a document.
 	maxHash = 256
-	// missing is the status of what a server does not have, Not Found of HTTP.
-	missing = 404
+	// These are Not Found, Not Acceptable and Not Modified of HTTP.
+	missing       = 404
+	notAcceptable = 406
+	notModified   = 304
 	// kindsKey is the extension that says of which kinds a definition is.
 	kindsKey = "x-kubernetes-group-version-kind"
 )
@@ -84,6 +86,15 @@ func decideWhole(code int, body []byte) error {
 		return fmt.Errorf("the answer has more than %d bytes", maxAnswer)
 	}
 	return nil
+}
+
+// decideHandedBack refuses an answer that is not for the client: it gets a document, or that there is none, none in
+// this form, or, if it has said which it knows, no other one.
+func decideHandedBack(code int, conditional bool, contentType string, body []byte) error {
+	if code == missing || code == notAcceptable || code == notModified && conditional {
+		return nil
+	}
+	return decideV3(code, contentType, body)
 }
 
 // decideV3 refuses what is no document of OpenAPI v3 in the form that the server says it has.

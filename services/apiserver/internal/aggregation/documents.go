@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -117,42 +118,44 @@ func (d *Documents) serve(w http.ResponseWriter, r *http.Request, e *extension) 
 	if isHandedOn(r) {
 		return looped(e.name)
 	}
-	header := http.Header{}
-	for _, name := range []string{"Accept", "If-None-Match"} {
-		if values := r.Header.Values(name); len(values) > 0 {
-			header[name] = values
-		}
-	}
 	hash := r.URL.Query().Get("hash")
 	at := &url.URL{Path: pathV3(e.version())}
 	if hash != "" {
 		at.RawQuery = url.Values{"hash": {hash}}.Encode()
 	}
-	got, err := e.document(r.Context(), d.aggregator.Objects, at, who, header)
-	switch {
-	case err != nil:
-		d.aggregator.wake(e.name)
-	case got.code == http.StatusNotModified && len(header["If-None-Match"]) > 0:
-	case got.code == http.StatusNotAcceptable || got.code == http.StatusNotFound:
-		w.WriteHeader(got.code)
-		return nil
-	case got.code == http.StatusMovedPermanently && hash != "" && d.moved(w, r, e, hash):
-		return nil
-	default:
-		err = decideV3(got.code, got.header.Get("Content-Type"), got.body)
-	}
+	got, err := e.document(r.Context(), d.aggregator.Objects, at, who, only(r.Header, "Accept", "If-None-Match"))
 	if err != nil {
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("reading the OpenAPI document of the APIService %s: %v",
-			e.name, err))
+		d.aggregator.wake(e.name)
+		return unreadable(e.name, err)
 	}
-	for _, name := range passedOn {
-		if values := got.header.Values(name); len(values) > 0 {
-			w.Header()[name] = values
+	if got.code == http.StatusMovedPermanently && hash != "" && d.moved(w, r, e, hash) {
+		return nil
+	}
+	conditional := r.Header.Get("If-None-Match") != ""
+	if err := decideHandedBack(got.code, conditional, got.header.Get("Content-Type"), got.body); err != nil {
+		return unreadable(e.name, err)
+	}
+	maps.Copy(w.Header(), only(got.header, passedOn...))
+	w.WriteHeader(got.code)
+	if got.code == http.StatusOK {
+		_, _ = w.Write(got.body)
+	}
+	return nil
+}
+
+// only are the named headers.
+func only(all http.Header, names ...string) http.Header {
+	some := http.Header{}
+	for _, name := range names {
+		if values := all.Values(name); len(values) > 0 {
+			some[name] = values
 		}
 	}
-	w.WriteHeader(got.code)
-	_, _ = w.Write(got.body)
-	return nil
+	return some
+}
+
+func unreadable(name string, err error) error {
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("reading the OpenAPI document of the APIService %s: %v", name, err))
 }
 
 // moved leads who asked by a hash to the document that the server has now; false if that has the same hash.
