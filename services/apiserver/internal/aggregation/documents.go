@@ -155,7 +155,8 @@ func only(all http.Header, names ...string) http.Header {
 }
 
 func unreadable(name string, err error) error {
-	return apierrors.NewServiceUnavailable(fmt.Sprintf("reading the OpenAPI document of the APIService %s: %v", name, err))
+	return apierrors.NewServiceUnavailable(
+		fmt.Sprintf("reading the OpenAPI document of the APIService %s: %v", name, err))
 }
 
 // moved leads who asked by a hash to the document that the server has now; false if that has the same hash.

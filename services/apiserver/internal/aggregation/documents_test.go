@@ -226,9 +226,11 @@ var hostile = map[string]http.HandlerFunc{
 	"array":   func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "[]") },
 	"endless": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat(" ", 10<<20)) },
 	"redirects": func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "https://elsewhere.example.com/", 302)
+		http.Redirect(w, r, "https://elsewhere.example.com/", http.StatusFound)
 	},
-	"moves":     func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"?hash=other", 301) },
+	"moves": func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, r.URL.Path+"?hash=other", http.StatusMovedPermanently)
+	},
 	"fails":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
 	"unchanged": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) },
 	"breaks":    func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },

@@ -27,8 +27,8 @@ func written(t *testing.T, document *spec.Swagger) string {
 	return string(body)
 }
 
-// What others say is added to the apiserver's document: the same definition once, with the kinds of both; another one of
-// the same name under another name; and no path of the apiserver's is said anew. The documents themselves stay.
+// What others say is added to the apiserver's document: the same definition once, with the kinds of both; another one
+// of the same name under another name; and no path of the apiserver's is said anew. The documents themselves stay.
 func TestWithOthers(t *testing.T) {
 	const own = `{"swagger":"2.0","paths":{"/apis/apps/v1/":{}},"definitions":{` +
 		`"Options":{"type":"object","x-kubernetes-group-version-kind":[{"group":"apps","kind":"Options","version":"v1"}]},` +
@@ -41,7 +41,9 @@ func TestWithOthers(t *testing.T) {
 	odd := `{"swagger":"2.0","paths":{"/apis/c/v1/":{}},"definitions":{` +
 		`"Options":{"type":"object","x-kubernetes-group-version-kind":"c"}}}`
 	always := parsed(t, own)
-	others := []*spec.Swagger{parsed(t, first), parsed(t, odd), parsed(t, strings.ReplaceAll(first, "/apis/a/", "/apis/b/"))}
+	others := []*spec.Swagger{
+		parsed(t, first), parsed(t, odd), parsed(t, strings.ReplaceAll(first, "/apis/a/", "/apis/b/")),
+	}
 	got := withOthers(always, others)
 	if now := written(t, always); now != written(t, parsed(t, own)) {
 		t.Errorf("the apiserver's is now %s", now)

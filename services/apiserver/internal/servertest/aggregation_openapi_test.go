@@ -45,7 +45,8 @@ func (e *extension) publish(t *testing.T, field string) {
 	t.Helper()
 	served := apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1alpha1", Served: true, Storage: true,
 		Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-			Type: "object", Description: "A Flunder is of no use.", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			Type: "object", Description: "A Flunder is of no use.",
+			Properties: map[string]apiextensionsv1.JSONSchemaProps{
 				field: {Type: "integer", Description: "How much of no use it is."}}}}}
 	definition := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 		Group: "wardle.example.com", Scope: apiextensionsv1.NamespaceScoped,
@@ -236,8 +237,10 @@ func modelsOf(document *openapi_v2.Document, kind string) []string {
 func TestHostileAggregatedOpenAPI(t *testing.T) {
 	a := startAggregated(t)
 	for name, documents := range map[string]http.HandlerFunc{
-		"hangs":   func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-		"garbage": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"swagger":"2.0","paths":7}`)) },
+		"hangs": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"garbage": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"swagger":"2.0","paths":7}`))
+		},
 		"endless": func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
 				_, _ = w.Write(make([]byte, 1<<20))
