@@ -162,6 +162,9 @@ func (e *extension) fetch(ctx context.Context, at *url.URL, who user.Info, heade
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	if err == nil {
+		err = ctx.Err() // A server that sees the end of the request may end its answer, too.
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer: %w", stable(err))
 	}
