@@ -14,8 +14,10 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
 
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/daemon"
@@ -23,6 +25,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/conntrack"
 	"keelson.dev/services/nodeagent/internal/gc"
+	"keelson.dev/services/nodeagent/internal/nodecertificates"
 	"keelson.dev/services/nodeagent/internal/podnetwork"
 	"keelson.dev/services/nodeagent/internal/pressure"
 	"keelson.dev/services/nodeagent/internal/reserved"
@@ -33,6 +36,9 @@ import (
 // options are the nodeagent's flags.
 type options struct {
 	client client.Options
+	// certificates are the node's own, by which it is known to the API.
+	certificates nodecertificates.Settings
+
 	config Config
 	taints []string
 	kept   []string
@@ -70,6 +76,7 @@ func Defaults(name string) Config {
 // AddFlags implements daemon.Options.
 func (o *options) AddFlags(fs *pflag.FlagSet) {
 	o.client.AddFlags(fs)
+	o.certificates.AddFlags(fs)
 	o.file.addFlags(fs)
 	c := &o.config
 	fs.StringVar(&c.NodeName, "node-name", c.NodeName, "name of this node in the API; the host's name by default")
@@ -162,7 +169,15 @@ func (o *options) check() error {
 		}
 		c.KeptPorts = append(c.KeptPorts, kept)
 	}
-	return cmp.Or(o.client.Validate(), c.validate())
+	return cmp.Or(o.validateClient(), c.validate())
+}
+
+// validateClient demands no kubeconfig where the agent is about to write one.
+func (o *options) validateClient() error {
+	if err := o.certificates.Validate(o.client.Kubeconfig); err != nil || o.certificates.Bootstrap != "" {
+		return err
+	}
+	return o.client.Validate()
 }
 
 // validate says what is wrong with a configuration, in terms of its flags.
@@ -318,10 +333,24 @@ func parseTaints(texts []string) ([]corev1.Taint, error) {
 
 func (o *options) run(ctx context.Context, e *daemon.Environment) error {
 	config := o.config
-	rest, err := o.client.Config(name)
+	connection, err := o.connect(ctx, e.Log)
+	if ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return daemon.UsageError(err)
 	}
-	config.REST, config.Environment = rest, e
+	config.REST, config.Environment = connection, e
 	return Run(ctx, config)
+}
+
+// connect returns the connection to the API once the node has the certificate for it.
+func (o *options) connect(ctx context.Context, log *zap.Logger) (*rest.Config, error) {
+	if !o.certificates.Own() {
+		return o.client.Config(name)
+	}
+	own := o.certificates
+	own.Dir = cmp.Or(own.Dir, filepath.Join(o.config.RootDir, "pki"))
+	return nodecertificates.Client{Settings: own, Node: o.config.NodeName, Kubeconfig: o.client.Kubeconfig,
+		Log: log}.Connect(ctx)
 }

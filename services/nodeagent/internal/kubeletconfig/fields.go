@@ -51,6 +51,7 @@ var flags = map[string]string{
 	"preloadedImagesVerificationAllowlist":       "preloaded-images-verification-allowlist",
 	"registerWithTaints":                         "register-with-taints",
 	"resolvConf":                                 "resolv-conf",
+	"rotateCertificates":                         "rotate-certificates",
 	"seccompDefault":                             "seccomp-default",
 	"serializeImagePulls":                        "serialize-image-pulls",
 	"staticPodPath":                              "pod-manifest-path",

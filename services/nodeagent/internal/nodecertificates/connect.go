@@ -1,0 +1,211 @@
+// Package nodecertificates asks the API for the node's certificates (CertificateSigningRequests, certificates.k8s.io)
+// and renews them before they expire, as the kubelet does: the first client certificate by whatever a bootstrap
+// kubeconfig allows, the later ones as the node itself. Package csr of client-go makes the requests, and its Manager
+// knows when; which pair an agent starts with is decided here (decide.go), and pairs are kept in one file each
+// (store.go).
+package nodecertificates
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
+	"k8s.io/client-go/util/certificate"
+
+	"keelson.dev/kit/client"
+)
+
+// clientFile is the name of the client certificate's file in the folder, that of the kubelet.
+const clientFile = "kubelet-client-current.pem"
+
+// Client is the node's client certificate.
+type Client struct {
+	Settings
+	// Node is the node's name, Kubeconfig the file by which the agent speaks to the API.
+	Node, Kubeconfig string
+	Log              *zap.Logger
+}
+
+// noticed is how soon after a renewal the connections under the old certificate are closed: the apiserver believes it
+// until it expires, and on an open connection no later. client-go looks at the files of a connection's certificate so
+// often; its own five minutes are longer than what is left of a certificate of the shortest time that there is.
+const noticed = 10 * time.Second
+
+// noticeSoon is for the connections that are made afterwards.
+var noticeSoon = sync.OnceFunc(func() { transport.CertCallbackRefreshDuration = noticed })
+
+// Connect returns the agent's connection to the API once the node has a client certificate, for which it waits until
+// somebody has approved it, and renews that until ctx ends if that is wanted.
+func (c Client) Connect(ctx context.Context) (*rest.Config, error) {
+	pairs, err := openStore(c.Dir, clientFile, c.Node, x509.ExtKeyUsageClientAuth)
+	if err != nil {
+		return nil, err
+	}
+	given, err := readKubeconfig(c.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	from, reason, err := c.source(given, pairs)
+	if err != nil {
+		return nil, err
+	}
+	if reason != nil {
+		c.Log.Info("the kubeconfig names no client certificate of use", zap.Error(reason),
+			zap.String("now", string(from)))
+	}
+	switch from {
+	case asGiven:
+		if c.Rotate {
+			c.Log.Warn("nothing renews what the kubeconfig says: it is no client certificate of this node that is valid")
+		}
+		return c.read("kubeconfig", c.Kubeconfig)
+	case seeded:
+		_, err = pairs.Update(given.pair())
+	case asked:
+		given, err = c.ask(ctx, pairs)
+	case fromStore:
+	}
+	if err != nil {
+		return nil, err
+	}
+	own := func() (*rest.Config, error) {
+		return clientcmd.NewDefaultClientConfig(*given.as(pairs.file), nil).ClientConfig()
+	}
+	if c.Rotate {
+		noticeSoon()
+		err = c.renew(ctx, pairs, func(current *tls.Certificate) (*rest.Config, error) {
+			if current == nil {
+				return c.bootstrap()
+			}
+			return own()
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return own()
+}
+
+// source says where the pair comes from.
+func (c Client) source(given *kubeconfigFile, pairs *store) (from source, reason, err error) {
+	in := found{Node: c.Node, Now: time.Now(), Bootstrap: c.Bootstrap != "", Rotate: c.Rotate}
+	if in.Stored, err = pairs.read(); err != nil {
+		return "", nil, err
+	}
+	if given != nil {
+		in.Kubeconfig, in.NamesPair, in.Named = true, given.namesPair(), joined(given.pair())
+	}
+	from, reason = decide(in)
+	if from == asked && !in.Bootstrap {
+		return "", nil, fmt.Errorf("--kubeconfig: %s is not there, and no --%s is given", c.Kubeconfig, flagBootstrap)
+	}
+	return from, reason, nil
+}
+
+// ask waits for the node's first certificate, and writes the kubeconfig that names it, which it returns.
+func (c Client) ask(ctx context.Context, pairs *store) (*kubeconfigFile, error) {
+	by, err := readKubeconfig(c.Bootstrap)
+	if err == nil && by == nil {
+		err = fmt.Errorf("%s is not there", c.Bootstrap)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flagBootstrap, err)
+	}
+	if _, err := c.bootstrap(); err != nil {
+		return nil, err
+	}
+	asking, stop := context.WithCancel(ctx)
+	defer stop()
+	got := make(chan struct{}, 1)
+	err = c.renew(asking, first{pairs, got}, func(*tls.Certificate) (*rest.Config, error) { return c.bootstrap() })
+	if err != nil {
+		return nil, err
+	}
+	c.Log.Info("asking for the node's client certificate, which somebody has to approve",
+		zap.String("server", by.cluster.Server))
+	select {
+	case <-got:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := writeKubeconfig(c.Kubeconfig, by.as(pairs.file)); err != nil {
+		return nil, err
+	}
+	c.Log.Info("the node has a client certificate", zap.String("file", pairs.file))
+	return by, nil
+}
+
+// first is a store from which nothing is taken over, and that tells of the first pair that comes.
+type first struct {
+	*store
+	got chan<- struct{}
+}
+
+// Current implements certificate.Store.
+func (first) Current() (*tls.Certificate, error) {
+	return nil, new(certificate.NoCertKeyError("a new certificate is wanted"))
+}
+
+// Update implements certificate.Store.
+func (f first) Update(cert, key []byte) (*tls.Certificate, error) {
+	fresh, err := f.store.Update(cert, key)
+	if err == nil {
+		select {
+		case f.got <- struct{}{}:
+		default: // told already
+		}
+	}
+	return fresh, err
+}
+
+// bootstrap is the connection by which the first certificate is asked for.
+func (c Client) bootstrap() (*rest.Config, error) {
+	if c.Bootstrap == "" {
+		return nil, errors.New("the client certificate has expired, and no --" + flagBootstrap + " is given")
+	}
+	return c.read(flagBootstrap, c.Bootstrap)
+}
+
+// read is the connection of a kubeconfig.
+func (c Client) read(flag, file string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", file)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return config, nil
+}
+
+// renew asks for a certificate whenever the store has none of use or it is time for the next one, until ctx ends, by
+// the connection that connect returns.
+func (c Client) renew(ctx context.Context, pairs certificate.Store,
+	connect func(current *tls.Certificate) (*rest.Config, error)) error {
+	manager, err := certificate.NewManager(&certificate.Config{
+		Ctx: &ctx, Name: "client-certificate",
+		ClientsetFn: func(current *tls.Certificate) (kubernetes.Interface, error) {
+			config, err := connect(current)
+			if err != nil {
+				return nil, err
+			}
+			return kubernetes.NewForConfig(client.ForDaemon(config, "nodeagent"))
+		},
+		Template:         clientRequest(c.Node),
+		SignerName:       certificatesv1.KubeAPIServerClientKubeletSignerName,
+		GetUsages:        certificate.DefaultKubeletClientGetUsages,
+		CertificateStore: pairs,
+	})
+	if err != nil {
+		return fmt.Errorf("asking for client certificates: %w", err)
+	}
+	manager.Start()
+	return nil
+}

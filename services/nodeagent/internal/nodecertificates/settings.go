@@ -1,0 +1,52 @@
+package nodecertificates
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+)
+
+// The flags, which are the kubelet's.
+const (
+	flagBootstrap = "bootstrap-kubeconfig"
+	flagDir       = "cert-dir"
+	flagRotate    = "rotate-certificates"
+)
+
+// Settings say which certificates the agent asks for itself.
+type Settings struct {
+	// Bootstrap is a kubeconfig of whoever may ask for the node's first client certificate; empty for none.
+	Bootstrap string
+	// Dir is the folder of the certificates.
+	Dir string
+	// Rotate says that the client certificate is renewed before it expires.
+	Rotate bool
+}
+
+// AddFlags adds the flags.
+func (s *Settings) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&s.Bootstrap, flagBootstrap, s.Bootstrap,
+		"kubeconfig by which the node asks for its first client certificate, if --kubeconfig is not there or its "+
+			"certificate has expired; the file --kubeconfig is then written")
+	fs.StringVar(&s.Dir, flagDir, s.Dir,
+		"directory of the certificates that the agent asks for; ROOT-DIR/pki by default")
+	fs.BoolVar(&s.Rotate, flagRotate, s.Rotate,
+		"renew the node's client certificate before it expires; the new ones are kept in --cert-dir")
+}
+
+// Own says whether the agent looks after a client certificate of its own.
+func (s *Settings) Own() bool { return s.Bootstrap != "" || s.Rotate }
+
+// Validate says what is wrong with the flags, beside the kubeconfig that --kubeconfig names.
+func (s *Settings) Validate(kubeconfig string) error {
+	switch {
+	case s.Dir != "" && !filepath.IsAbs(s.Dir):
+		return fmt.Errorf("--%s: %q must be an absolute path", flagDir, s.Dir)
+	case s.Bootstrap != "" && kubeconfig == "":
+		return fmt.Errorf("--%s: --kubeconfig must name the file that is written", flagBootstrap)
+	case s.Rotate && kubeconfig == "":
+		return fmt.Errorf("--%s: --kubeconfig must name the file with the node's client certificate", flagRotate)
+	}
+	return nil
+}
