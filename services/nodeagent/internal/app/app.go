@@ -116,6 +116,9 @@ func Run(ctx context.Context, c Config) error {
 	if c.Environment == nil {
 		c.Environment = daemon.NewEnvironment(name)
 	}
+	if err := c.connect(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
 	h, err := openHost(ctx, c)
 	if ctx.Err() != nil {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/conntrack"
 	"keelson.dev/services/nodeagent/internal/gc"
 	"keelson.dev/services/nodeagent/internal/imagepull"
+	"keelson.dev/services/nodeagent/internal/nodecertificates"
 	"keelson.dev/services/nodeagent/internal/podnetwork"
 	"keelson.dev/services/nodeagent/internal/pressure"
 	"keelson.dev/services/nodeagent/internal/reserved"
@@ -24,7 +25,11 @@ const kubernetesVersion = "v1.37.2"
 // Config is what a nodeagent needs; Options says what each field means.
 type Config struct {
 	*daemon.Environment // may be nil
-	REST                *rest.Config
+	// REST is the connection to the API, where the agent has no certificate of its own to look after; else Kubeconfig
+	// names the file of it.
+	REST         *rest.Config
+	Kubeconfig   string
+	Certificates nodecertificates.Settings
 
 	NodeName                        string
 	NodeIPs                         []string

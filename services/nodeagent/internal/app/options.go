@@ -14,10 +14,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/rest"
 
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/daemon"
@@ -25,7 +23,6 @@ import (
 	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/conntrack"
 	"keelson.dev/services/nodeagent/internal/gc"
-	"keelson.dev/services/nodeagent/internal/nodecertificates"
 	"keelson.dev/services/nodeagent/internal/podnetwork"
 	"keelson.dev/services/nodeagent/internal/pressure"
 	"keelson.dev/services/nodeagent/internal/reserved"
@@ -36,9 +33,6 @@ import (
 // options are the nodeagent's flags.
 type options struct {
 	client client.Options
-	// certificates are the node's own, by which it is known to the API.
-	certificates nodecertificates.Settings
-
 	config Config
 	taints []string
 	kept   []string
@@ -76,9 +70,9 @@ func Defaults(name string) Config {
 // AddFlags implements daemon.Options.
 func (o *options) AddFlags(fs *pflag.FlagSet) {
 	o.client.AddFlags(fs)
-	o.certificates.AddFlags(fs)
 	o.file.addFlags(fs)
 	c := &o.config
+	c.Certificates.AddFlags(fs)
 	fs.StringVar(&c.NodeName, "node-name", c.NodeName, "name of this node in the API; the host's name by default")
 	fs.StringVar(&o.nodeIP, "node-ip", "", "address of this node, or two of different families, comma-separated; the "+
 		"first global one of the host by default")
@@ -174,7 +168,8 @@ func (o *options) check() error {
 
 // validateClient demands no kubeconfig where the agent is about to write one.
 func (o *options) validateClient() error {
-	if err := o.certificates.Validate(o.client.Kubeconfig); err != nil || o.certificates.Bootstrap != "" {
+	own := &o.config.Certificates
+	if err := own.Validate(o.client.Kubeconfig); err != nil || own.Bootstrap != "" {
 		return err
 	}
 	return o.client.Validate()
@@ -333,24 +328,13 @@ func parseTaints(texts []string) ([]corev1.Taint, error) {
 
 func (o *options) run(ctx context.Context, e *daemon.Environment) error {
 	config := o.config
-	connection, err := o.connect(ctx, e.Log)
-	if ctx.Err() != nil {
-		return nil
+	config.Environment = e
+	if config.Kubeconfig = o.client.Kubeconfig; config.Certificates.Own() {
+		return Run(ctx, config)
 	}
-	if err != nil {
+	var err error
+	if config.REST, err = o.client.Config(name); err != nil {
 		return daemon.UsageError(err)
 	}
-	config.REST, config.Environment = connection, e
 	return Run(ctx, config)
-}
-
-// connect returns the connection to the API once the node has the certificate for it.
-func (o *options) connect(ctx context.Context, log *zap.Logger) (*rest.Config, error) {
-	if !o.certificates.Own() {
-		return o.client.Config(name)
-	}
-	own := o.certificates
-	own.Dir = cmp.Or(own.Dir, filepath.Join(o.config.RootDir, "pki"))
-	return nodecertificates.Client{Settings: own, Node: o.config.NodeName, Kubeconfig: o.client.Kubeconfig,
-		Log: log}.Connect(ctx)
 }

@@ -1,0 +1,40 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path/filepath"
+	"sync/atomic"
+
+	"keelson.dev/kit/daemon"
+	"keelson.dev/services/nodeagent/internal/nodecertificates"
+)
+
+// connect waits until the node has a client certificate, if the agent looks after it, and makes the connection with it.
+// It returns nil as well when ctx ends before.
+func (c *Config) connect(ctx context.Context) error {
+	if !c.Certificates.Own() {
+		return nil
+	}
+	var connected atomic.Bool
+	c.Ready.Add("client-certificate", func() error {
+		if !connected.Load() {
+			return errors.New("the node waits for its client certificate: its request has to be approved and signed")
+		}
+		return nil
+	})
+	own := c.Certificates
+	own.Dir = cmp.Or(own.Dir, filepath.Join(c.RootDir, "pki"))
+	connection, err := nodecertificates.Client{Settings: own, Node: c.NodeName, Kubeconfig: c.Kubeconfig,
+		Log: c.Log}.Connect(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		return daemon.UsageError(err)
+	}
+	c.REST = connection
+	connected.Store(true)
+	return nil
+}
