@@ -110,6 +110,11 @@ func (m *Mesh) Admin() *rest.Config { return rest.CopyConfig(m.admin) }
 // Kubeconfig implements mesh.Mesh.
 func (m *Mesh) Kubeconfig() string { return m.kubeconfig }
 
+// Authority are the files of the authority of client certificates and of its key.
+func (m *Mesh) Authority() (certificate, key string) {
+	return m.config.ClientCAFile, filepath.Join(filepath.Dir(m.config.ClientCAFile), authorityKey)
+}
+
 // Nodes implements mesh.Mesh.
 func (m *Mesh) Nodes() []string { return m.nodes }
 
@@ -268,8 +273,7 @@ func (m *Mesh) startControllers(ctx context.Context) (stop func() error) {
 		config := workloads.Config{REST: m.as(mesh.WorkloadControllers, workloads.Rules(names...)),
 			RootCA: m.admin.CAData, Controllers: names}
 		config.NodeIPAM.ClusterCIDRs = []string{podRange}
-		config.Signing.Certificate = m.config.ClientCAFile
-		config.Signing.Key = filepath.Join(filepath.Dir(m.config.ClientCAFile), authorityKey)
+		config.Signing.Certificate, config.Signing.Key = m.Authority()
 		stops = append(stops, workloads.Start(ctx, config).Stop)
 	}
 	return func() error {

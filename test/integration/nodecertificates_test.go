@@ -1,0 +1,231 @@
+package integration
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	nodeagent "keelson.dev/services/nodeagent/inproc"
+	"keelson.dev/test/mesh"
+	"keelson.dev/test/mesh/inprocess"
+	"keelson.dev/test/scenario"
+)
+
+const joinToken = `apiVersion: v1
+kind: Secret
+metadata: {name: bootstrap-token-joined, namespace: kube-system}
+type: bootstrap.kubernetes.io/token
+stringData: {token-id: joined, token-secret: 0123456789abcdef, usage-bootstrap-authentication: "true"}
+`
+
+// joining is a machine with a nodeagent that has nothing but a token.
+type joining struct {
+	*scenario.World
+	dir    string
+	config nodeagent.Config
+}
+
+func (j *joining) kubeconfig() string { return filepath.Join(j.dir, "kubeconfig") }
+func (j *joining) pair() string {
+	return filepath.Join(j.dir, "root", "pki", "kubelet-client-current.pem")
+}
+
+// run starts the agent and returns what ends it.
+func (j *joining) run() (stop func()) {
+	handle := nodeagent.Start(j.Context(), j.config)
+	return func() {
+		j.Helper()
+		if err := handle.Stop(); err != nil {
+			j.Errorf("the agent ended: %v", err)
+		}
+	}
+}
+
+// awaitLease waits until the node has renewed its Lease after a moment.
+func (j *joining) awaitLease(after time.Time) {
+	j.Helper()
+	j.Await(fmt.Sprintf("a Lease of the node that it has renewed after %v", after), func() scenario.Answer {
+		lease, err := j.Client.CoordinationV1().Leases("kube-node-lease").Get(j.Context(), j.config.NodeName,
+			metav1.GetOptions{})
+		if err != nil {
+			return scenario.Saw(err.Error())
+		}
+		if renewed := lease.Spec.RenewTime; renewed == nil || !renewed.After(after) {
+			return scenario.Sawf("renewed at %v", renewed)
+		}
+		return ""
+	})
+}
+
+// requests are how many requests for certificates there are.
+func (j *joining) requests() int {
+	j.Helper()
+	list, err := j.Client.CertificatesV1().CertificateSigningRequests().List(j.Context(), metav1.ListOptions{})
+	if err != nil {
+		j.Fatal(err)
+	}
+	return len(list.Items)
+}
+
+// A nodeagent that has a token only becomes a node and asks for nothing more when it starts again without the token. It
+// renews a certificate that is about to expire, and goes on past its end: an apiserver believes nobody by an expired
+// certificate, on an open connection neither. One that has expired while no agent ran takes a token again.
+func TestNodeAsksForItsCertificates(t *testing.T) {
+	t.Parallel()
+	m := inprocess.New(t, inprocess.Options{Without: []mesh.Daemon{mesh.Scheduler, mesh.NodeAgent}})
+	j := &joining{World: scenario.In(t, m), dir: t.TempDir(), config: nodeagent.NewConfig("joined")}
+	c := &j.config
+	c.RootDir, c.LogsDir, c.Simulated = filepath.Join(j.dir, "root"), filepath.Join(j.dir, "logs"), true
+	c.Kubeconfig = j.kubeconfig()
+	c.Certificates.Bootstrap, c.Certificates.Rotate = filepath.Join(j.dir, "bootstrap"), true
+	j.allow()
+	j.writeBootstrap()
+
+	start := time.Now()
+	stop := j.run()
+	j.awaitLease(start)
+	if user := j.whoami(); user != "system:node:joined" {
+		t.Errorf("the kubeconfig is of %q", user)
+	}
+	stop()
+	if err := os.Remove(c.Certificates.Bootstrap); err != nil {
+		t.Fatal(err)
+	}
+	first, asked := j.read(), j.requests()
+	again := time.Now()
+	stop = j.run()
+	j.awaitLease(again)
+	stop()
+	if !bytes.Equal(first, j.read()) || j.requests() != asked {
+		t.Errorf("an agent with a certificate that is good asks for one: %d requests, before %d", j.requests(), asked)
+	}
+
+	short := j.sign(m, time.Now().Add(25*time.Second))
+	stop = j.run()
+	j.Await("a certificate after the one that is about to expire", func() scenario.Answer {
+		if now := j.leaf(); !now.NotAfter.After(short.NotAfter) {
+			return scenario.Sawf("one until %v", now.NotAfter)
+		}
+		return ""
+	})
+	j.awaitLease(short.NotAfter.Add(time.Second))
+	stop()
+
+	expired := j.sign(m, time.Now().Add(-time.Second))
+	j.writeBootstrap()
+	last := time.Now()
+	stop = j.run()
+	j.awaitLease(last)
+	stop()
+	if now := j.leaf(); !now.NotAfter.After(expired.NotAfter) {
+		t.Errorf("it has one until %v", now.NotAfter)
+	}
+}
+
+// allow lets holders of tokens ask for a node's first certificate, and nodes for the later ones.
+func (j *joining) allow() {
+	j.Helper()
+	const approved = "--clusterrole=system:certificates.k8s.io:certificatesigningrequests:"
+	j.KubectlWith(joinToken, "create", "-f", "-")
+	j.Kubectl("create", "clusterrolebinding", "asks", "--clusterrole=system:node-bootstrapper",
+		"--group=system:bootstrappers")
+	j.Kubectl("create", "clusterrolebinding", "joins", approved+"nodeclient", "--group=system:bootstrappers")
+	j.Kubectl("create", "clusterrolebinding", "renews", approved+"selfnodeclient", "--group=system:nodes")
+}
+
+// writeBootstrap gives the machine the token.
+func (j *joining) writeBootstrap() {
+	j.Helper()
+	config, err := clientcmd.LoadFromFile(j.Mesh.Kubeconfig())
+	if err != nil {
+		j.Fatal(err)
+	}
+	for _, user := range config.AuthInfos {
+		user.Token = "joined.0123456789abcdef"
+	}
+	if err := clientcmd.WriteToFile(*config, j.config.Certificates.Bootstrap); err != nil {
+		j.Fatal(err)
+	}
+}
+
+// whoami is who the API takes the kubeconfig's user for.
+func (j *joining) whoami() string {
+	j.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", j.kubeconfig())
+	if err != nil {
+		j.Fatal(err)
+	}
+	review, err := kubernetes.NewForConfigOrDie(config).AuthenticationV1().SelfSubjectReviews().Create(j.Context(),
+		&authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		j.Fatal(err)
+	}
+	return review.Status.UserInfo.Username
+}
+
+func (j *joining) read() []byte {
+	j.Helper()
+	data, err := os.ReadFile(j.pair())
+	if err != nil {
+		j.Fatal(err)
+	}
+	return data
+}
+
+// leaf is the certificate that the node has now.
+func (j *joining) leaf() *x509.Certificate {
+	j.Helper()
+	data := j.read()
+	pair, err := tls.X509KeyPair(data, data)
+	if err != nil {
+		j.Fatal(err)
+	}
+	return pair.Leaf
+}
+
+// sign gives the node a certificate that the mesh's authority has signed and that ends then.
+func (j *joining) sign(m *inprocess.Mesh, end time.Time) *x509.Certificate {
+	j.Helper()
+	certificateFile, keyFile := m.Authority()
+	authority, err := tls.LoadX509KeyPair(certificateFile, keyFile)
+	if err != nil {
+		j.Fatal(err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		j.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: end.Add(-time.Minute), NotAfter: end,
+		Subject:     pkix.Name{CommonName: "system:node:joined", Organization: []string{"system:nodes"}},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	der, err := x509.CreateCertificate(rand.Reader, template, authority.Leaf, key.Public(), authority.PrivateKey)
+	if err != nil {
+		j.Fatal(err)
+	}
+	keyDER, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		j.Fatal(err)
+	}
+	if err := os.WriteFile(j.pair(), slices.Concat(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})), 0o600); err != nil {
+		j.Fatal(err)
+	}
+	return j.leaf()
+}
