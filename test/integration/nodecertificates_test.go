@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"keelson.dev/kit/failpoint"
 	nodeagent "keelson.dev/services/nodeagent/inproc"
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/mesh/inprocess"
@@ -84,7 +86,7 @@ func (j *joining) requests() int {
 	return len(list.Items)
 }
 
-// A nodeagent that has a token only becomes a node and asks for nothing more when it starts again without the token. It
+// A nodeagent that has a token only becomes a node, whatever breaks its first start off, and asks for nothing more when it starts again without the token. It
 // renews a certificate that is about to expire, and goes on past its end: an apiserver believes nobody by an expired
 // certificate, on an open connection neither. One that has expired while no agent ran takes a token again.
 func TestNodeAsksForItsCertificates(t *testing.T) {
@@ -98,6 +100,7 @@ func TestNodeAsksForItsCertificates(t *testing.T) {
 	j.allow()
 	j.writeBootstrap()
 
+	j.breakOff()
 	start := time.Now()
 	stop := j.run()
 	j.awaitLease(start)
@@ -136,6 +139,26 @@ func TestNodeAsksForItsCertificates(t *testing.T) {
 	stop()
 	if now := j.leaf(); !now.NotAfter.After(expired.NotAfter) {
 		t.Errorf("it has one until %v", now.NotAfter)
+	}
+}
+
+// breakOff has an agent fail to write its first certificate, and end before it writes the kubeconfig for the second.
+func (j *joining) breakOff() {
+	j.Helper()
+	for _, place := range []string{"nodeagent/certificate.write.before", "nodeagent/kubeconfig.write.before"} {
+		if err := failpoint.Arm(place, "1*error(broken off)"); err != nil {
+			j.Fatal(err)
+		}
+		defer failpoint.Disarm(place)
+	}
+	if err := nodeagent.Start(j.Context(), j.config).Wait(); !errors.Is(err, failpoint.ErrInjected) {
+		j.Fatalf("the agent ended: %v", err)
+	}
+	if _, err := os.Stat(j.kubeconfig()); !errors.Is(err, os.ErrNotExist) {
+		j.Errorf("the kubeconfig: %v", err)
+	}
+	if got := j.requests(); got < 2 {
+		j.Errorf("%d requests: none was lost", got)
 	}
 }
 

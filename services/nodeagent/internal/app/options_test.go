@@ -137,6 +137,11 @@ func TestValidate(t *testing.T) {
 		{"--eviction-max-pod-grace-period=-1", "--eviction-max-pod-grace-period: -1 must be at least 0"},
 		{"--eviction-pressure-transition-period=-1s", "--eviction-pressure-transition-period: -1s must be at least 0s"},
 		{"--kubeconfig=/no/such/file", "--kubeconfig: "},
+		{"--kubeconfig=/no/such/file --rotate-certificates", "--kubeconfig: "},
+		{"--kubeconfig=/no/such/file --bootstrap-kubeconfig=/nor/this", ""},
+		{"--bootstrap-kubeconfig=/b", "--bootstrap-kubeconfig: --kubeconfig must name the file that is written"},
+		{"--rotate-certificates", "--rotate-certificates: --kubeconfig must name the file with the node's client cert"},
+		{"--cert-dir=here", `--cert-dir: "here" must be an absolute path`},
 	} {
 		got := parse(strings.Fields(r.args)...)
 		if r.want == "" && got != "" || r.want != "" && (!strings.HasPrefix(got, r.want) ||
