@@ -22,7 +22,8 @@ func TestJudge(t *testing.T) {
 		want string // what the fault says; empty: none
 	}{
 		{"a second before its end", good, ""},
-		{"at its end", mesh.pair(t, leaf("n", day.Add(-time.Hour), day)), "the certificate has expired at 2026-03-01T12:00:00Z"},
+		{"at its end", mesh.pair(t, leaf("n", day.Add(-time.Hour), day)),
+			"the certificate has expired at 2026-03-01T12:00:00Z"},
 		{"that begins later", mesh.pair(t, leaf("n", day.Add(time.Minute), day.Add(time.Hour))), ""},
 		{"for any use", mesh.pair(t, with(leaf("n", day, day.Add(time.Hour)), x509.ExtKeyUsageAny)), ""},
 		{"for no use in particular", mesh.pair(t, with(leaf("n", day, day.Add(time.Hour)))), ""},
@@ -95,7 +96,8 @@ func TestDecide(t *testing.T) {
 		run(r.name, found{Node: "n", Now: day, Kubeconfig: true, NamesPair: true, Named: r.named, Stored: r.stored,
 			Bootstrap: strings.Contains(r.flags, bootstrap), Rotate: strings.Contains(r.flags, rotate)}, r.want, r.reason)
 	}
-	run("a token", found{Node: "n", Now: day, Kubeconfig: true, Stored: newer, Bootstrap: true, Rotate: true}, asGiven, "")
+	run("a token", found{Node: "n", Now: day, Kubeconfig: true, Stored: newer, Bootstrap: true, Rotate: true}, asGiven,
+		"")
 	run("a new start", found{Node: "n", Now: day, Stored: newer, Bootstrap: true, Rotate: true}, asked,
 		"there is no kubeconfig")
 }
