@@ -167,7 +167,7 @@ func (j *joining) breakOff() {
 func (j *joining) allow() {
 	j.Helper()
 	const approved = "--clusterrole=system:certificates.k8s.io:certificatesigningrequests:"
-	j.KubectlWith(joinToken, "create", "-f", "-")
+	j.KubectlWith(joinToken, "create", "-n", "kube-system", "-f", "-")
 	j.Kubectl("create", "clusterrolebinding", "asks", "--clusterrole=system:node-bootstrapper",
 		"--group=system:bootstrappers")
 	j.Kubectl("create", "clusterrolebinding", "joins", approved+"nodeclient", "--group=system:bootstrappers")
