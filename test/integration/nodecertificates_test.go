@@ -15,14 +15,18 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/failpoint"
 	nodeagent "keelson.dev/services/nodeagent/inproc"
 	"keelson.dev/test/mesh"
@@ -121,6 +125,9 @@ func TestNodeAsksForItsCertificates(t *testing.T) {
 		t.Errorf("an agent with a certificate that is good asks for one: %d requests, before %d", j.requests(), asked)
 	}
 
+	core, lines := observer.New(zap.WarnLevel)
+	c.Environment = daemon.NewEnvironment("nodeagent")
+	c.Environment.Log = zap.New(core)
 	short := j.sign(m, time.Now().Add(25*time.Second))
 	stop = j.run()
 	j.Await("a certificate after the one that is about to expire", func() scenario.Answer {
@@ -131,6 +138,12 @@ func TestNodeAsksForItsCertificates(t *testing.T) {
 	})
 	j.awaitLease(short.NotAfter.Add(time.Second))
 	stop()
+	c.Environment = nil
+	for _, line := range lines.All() {
+		if strings.Contains(fmt.Sprint(line.ContextMap()), "nauthorized") {
+			j.Errorf("a request under the old certificate was not believed: %s %v", line.Message, line.ContextMap())
+		}
+	}
 
 	expired := j.sign(m, time.Now().Add(-time.Second))
 	j.writeBootstrap()
@@ -236,7 +249,7 @@ func (j *joining) sign(m *inprocess.Mesh, end time.Time) *x509.Certificate {
 	if err != nil {
 		j.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: end.Add(-time.Minute), NotAfter: end,
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: end.Add(-5 * time.Minute), NotAfter: end,
 		Subject:     pkix.Name{CommonName: "system:node:joined", Organization: []string{"system:nodes"}},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, template, authority.Leaf, key.Public(), authority.PrivateKey)

@@ -66,7 +66,7 @@ func (c Client) Connect(ctx context.Context) (*rest.Config, error) {
 	switch from {
 	case asGiven:
 		if c.Rotate {
-			c.Log.Warn("nothing renews what the kubeconfig says: it is no client certificate of this node that is valid")
+			c.Log.Warn("nothing renews what the kubeconfig says: it is no valid client certificate of this node")
 		}
 		return c.read("kubeconfig", c.Kubeconfig)
 	case seeded:

@@ -108,8 +108,9 @@ func TestConnectRefuses(t *testing.T) {
 		{"no bootstrap file", "", "/no/such/file", "--bootstrap-kubeconfig: /no/such/file is not there"},
 		{"a damaged kubeconfig", "apiVersion: [", "/no/such/file", "--kubeconfig: "},
 		{"one without a context", "apiVersion: v1\nkind: Config\n", "/no/such/file", "--kubeconfig: "},
-		{"one without a user", "apiVersion: v1\nkind: Config\ncurrent-context: x\nclusters: [{name: c, cluster: {}}]\n" +
-			"contexts: [{name: x, context: {cluster: c, user: u}}]\n", "/no/such/file", "--kubeconfig: "},
+		{"one without a user", "apiVersion: v1\nkind: Config\ncurrent-context: x\n" +
+			"clusters: [{name: c, cluster: {}}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\n",
+			"/no/such/file", "--kubeconfig: "},
 	} {
 		m := newMachine(t)
 		m.Bootstrap, m.Rotate = row.bootstrap, true

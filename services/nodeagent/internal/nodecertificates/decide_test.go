@@ -93,8 +93,9 @@ func TestDecide(t *testing.T) {
 		}
 	}
 	for _, r := range rows {
-		run(r.name, found{Node: "n", Now: day, Kubeconfig: true, NamesPair: true, Named: r.named, Stored: r.stored,
-			Bootstrap: strings.Contains(r.flags, bootstrap), Rotate: strings.Contains(r.flags, rotate)}, r.want, r.reason)
+		in := found{Node: "n", Now: day, Kubeconfig: true, NamesPair: true, Named: r.named, Stored: r.stored,
+			Bootstrap: strings.Contains(r.flags, bootstrap), Rotate: strings.Contains(r.flags, rotate)}
+		run(r.name, in, r.want, r.reason)
 	}
 	run("a token", found{Node: "n", Now: day, Kubeconfig: true, Stored: newer, Bootstrap: true, Rotate: true}, asGiven,
 		"")
