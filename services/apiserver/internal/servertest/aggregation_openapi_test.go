@@ -160,7 +160,8 @@ func testAggregatedV3(t *testing.T, a *aggregated) {
 	}
 	for _, path := range []string{"/openapi/v3", flunderDocument} {
 		etag := a.etag(t, path)
-		if code, body := a.send(t, "bob", path, map[string]string{"If-None-Match": etag}); code != http.StatusNotModified {
+		code, body := a.send(t, "bob", path, map[string]string{"If-None-Match": etag})
+		if code != http.StatusNotModified {
 			t.Errorf("%s with the ETag %s: status %d, %.100s", path, etag, code, body)
 		}
 	}
