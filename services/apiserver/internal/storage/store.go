@@ -193,7 +193,7 @@ func (s *Store) open(
 		return nil, nil, fmt.Errorf("opening the store of %s: %w", config.GroupResource, err)
 	}
 	backend := progressing{faulty{etcd3.NewStoreWithUnsafeCorruptObjectDeletion(store, config.GroupResource)},
-		s.progress}
+		s.progress, func() { _ = store.RequestWatchProgress(s.client.Ctx()) }}
 	if !Cached(config.GroupResource) {
 		return backend, store.Close, nil
 	}

@@ -71,7 +71,7 @@ func watchAll(t *testing.T, s genericstorage.Interface, version string) watch.In
 	return w
 }
 
-// metric is the counter's value for ConfigMaps.
+// metric is the value for ConfigMaps of a counter or a gauge.
 func metric(t *testing.T, name string) float64 {
 	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()
@@ -80,7 +80,7 @@ func metric(t *testing.T, name string) float64 {
 		for _, m := range family.GetMetric() {
 			for _, label := range m.GetLabel() {
 				if family.GetName() == name && label.GetName() == "resource" && label.GetValue() == "configmaps" {
-					return m.GetCounter().GetValue()
+					return m.GetCounter().GetValue() + m.GetGauge().GetValue()
 				}
 			}
 		}
