@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -115,56 +116,52 @@ func (b *Bootstrapper) ensure(ctx context.Context) error {
 
 func (b *Bootstrapper) ensureNamespaces(ctx context.Context) error {
 	client := b.Client.CoreV1().Namespaces()
-	var errs []error
-	for _, name := range namespaces {
+	return atOnce(namespaces, func(name string) error {
 		if _, err := client.Get(ctx, name, metav1.GetOptions{}); err == nil {
-			continue
+			return nil
 		}
 		_, err := client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
 			metav1.CreateOptions{})
-		errs = append(errs, describe("namespace", name, err))
-	}
-	return errors.Join(errs...)
+		return describe("namespace", name, err)
+	})
 }
 
 // ensureRoles gives each role back the rules and each binding the subjects that
 // it lacks. What an operator added stays, but for subjects of a vacant binding.
 func (b *Bootstrapper) ensureRoles() error {
-	var errs []error
-	for _, r := range slices.Concat(userRoles, certificateRoles, daemonRoles) {
-		roles := reconciliation.ReconcileRoleOptions{
-			Role: reconciliation.ClusterRoleRuleOwner{ClusterRole: r.clusterRole()}, Confirm: true,
-			Client: reconciliation.ClusterRoleModifier{Client: b.Client.RbacV1().ClusterRoles()},
-		}
-		_, err := roles.Run()
-		errs = append(errs, describe("ClusterRole", r.name, err))
-		binding := r.binding()
-		if binding == nil {
-			continue
-		}
-		bindings := reconciliation.ReconcileRoleBindingOptions{
-			RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding}, Confirm: true,
-			RemoveExtraSubjects: r.vacant,
-			Client: reconciliation.ClusterRoleBindingClientAdapter{
-				Client: b.Client.RbacV1().ClusterRoleBindings()},
-		}
-		_, err = bindings.Run()
-		errs = append(errs, describe("ClusterRoleBinding", r.name, err))
+	return atOnce(slices.Concat(userRoles, certificateRoles, daemonRoles), b.ensureRole)
+}
+
+func (b *Bootstrapper) ensureRole(r role) error {
+	roles := reconciliation.ReconcileRoleOptions{
+		Role: reconciliation.ClusterRoleRuleOwner{ClusterRole: r.clusterRole()}, Confirm: true,
+		Client: reconciliation.ClusterRoleModifier{Client: b.Client.RbacV1().ClusterRoles()},
 	}
-	return errors.Join(errs...)
+	_, err := roles.Run()
+	err = describe("ClusterRole", r.name, err)
+	binding := r.binding()
+	if binding == nil {
+		return err
+	}
+	bindings := reconciliation.ReconcileRoleBindingOptions{
+		RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding}, Confirm: true,
+		RemoveExtraSubjects: r.vacant,
+		Client: reconciliation.ClusterRoleBindingClientAdapter{
+			Client: b.Client.RbacV1().ClusterRoleBindings()},
+	}
+	_, notBound := bindings.Run()
+	return errors.Join(err, describe("ClusterRoleBinding", r.name, notBound))
 }
 
 func (b *Bootstrapper) ensurePriorityClasses(ctx context.Context) error {
 	client := b.Client.SchedulingV1().PriorityClasses()
-	var errs []error
-	for _, class := range priorityclass.System() {
+	return atOnce(priorityclass.System(), func(class *schedulingv1.PriorityClass) error {
 		if _, err := client.Get(ctx, class.Name, metav1.GetOptions{}); err == nil {
-			continue
+			return nil
 		}
 		_, err := client.Create(ctx, class, metav1.CreateOptions{})
-		errs = append(errs, describe("PriorityClass", class.Name, err))
-	}
-	return errors.Join(errs...)
+		return describe("PriorityClass", class.Name, err)
+	})
 }
 
 // ensureStorageClass makes the class of local volumes where it is missing. One that is there stays as it is: an

@@ -50,27 +50,27 @@ type written[O metav1.Object] interface {
 }
 
 func (u upkeep[O]) write(ctx context.Context, kind string, client written[O]) error {
-	var errs []error
-	for _, o := range u.create {
-		_, err := client.Create(ctx, o, metav1.CreateOptions{FieldManager: configProducer})
-		errs = append(errs, describe(kind, o.GetName(), err))
-	}
-	for _, o := range u.update {
-		// Somebody else's write comes first: the next look sees what it made of the object.
-		_, err := client.Update(ctx, o, metav1.UpdateOptions{FieldManager: configProducer})
-		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-			errs = append(errs, fmt.Errorf("updating the %s %s: %w", kind, o.GetName(), err))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(
+		atOnce(u.create, func(o O) error {
+			_, err := client.Create(ctx, o, metav1.CreateOptions{FieldManager: configProducer})
+			return describe(kind, o.GetName(), err)
+		}),
+		atOnce(u.update, func(o O) error {
+			// Somebody else's write comes first: the next look sees what it made of the object.
+			_, err := client.Update(ctx, o, metav1.UpdateOptions{FieldManager: configProducer})
+			if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+				return fmt.Errorf("updating the %s %s: %w", kind, o.GetName(), err)
+			}
+			return nil
+		}),
+	)
 }
 
 func (u upkeep[O]) delete(ctx context.Context, kind string, client written[O]) error {
-	var errs []error
-	for _, name := range u.remove {
+	return atOnce(u.remove, func(name string) error {
 		if err := client.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			errs = append(errs, fmt.Errorf("deleting the %s %s: %w", kind, name, err))
+			return fmt.Errorf("deleting the %s %s: %w", kind, name, err)
 		}
-	}
-	return errors.Join(errs...)
+		return nil
+	})
 }
