@@ -2,10 +2,8 @@ package app
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -17,6 +15,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/review"
 	"keelson.dev/services/nodeagent/internal/server"
 	"keelson.dev/services/nodeagent/internal/stats"
+	"keelson.dev/services/nodeagent/internal/tlsfiles"
 	"keelson.dev/services/nodeagent/internal/volume/kinds"
 )
 
@@ -72,17 +71,13 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 	if a.Port == 0 || a.Simulated {
 		return nil, nil, nil
 	}
-	certificate, err := tls.LoadX509KeyPair(a.CertFile, a.KeyFile)
+	certificate, err := tlsfiles.Pair("tls-cert-file", a.CertFile, a.KeyFile, a.Log)
 	if err != nil {
-		return nil, nil, fmt.Errorf("--tls-cert-file: %w", err)
+		return nil, nil, err
 	}
-	bundle, err := os.ReadFile(a.ClientCAFile)
+	clients, err := tlsfiles.Authorities("client-ca-file", a.ClientCAFile, a.Log)
 	if err != nil {
-		return nil, nil, fmt.Errorf("--client-ca-file: %w", err)
-	}
-	clients := x509.NewCertPool()
-	if !clients.AppendCertsFromPEM(bundle) {
-		return nil, nil, fmt.Errorf("--client-ca-file: %s holds no PEM certificate", a.ClientCAFile)
+		return nil, nil, err
 	}
 	figures := stats.NewCollector(stats.Config{
 		NodeName: a.NodeName, Proc: "/proc", Root: a.RootDir, MaxPIDs: a.facts.MaxPIDs, Usage: a.cgroups,
@@ -94,8 +89,8 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 		return nil, nil, fmt.Errorf("--port: listening on %s: %w", address, err)
 	}
 	return listener, server.New(server.Config{
-		Certificate: certificate,
-		ClientCAs:   clients,
+		Certificate: func() (*tls.Certificate, error) { return certificate.Current(), nil },
+		ClientCAs:   clients.Current,
 		Pods:        podsOf{a.pool},
 		Known:       a.known,
 		Runtime:     a.runtime,

@@ -2,6 +2,7 @@ package server
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net"
 	"net/http"
@@ -50,18 +51,17 @@ func (c *narrowConn) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// widen has connections take more as soon as they have shown a certificate of the cluster.
-func widen(config *tls.Config) {
+// admit has connections take more as soon as they have shown a certificate that one of the authorities has signed.
+func admit(config *tls.Config, authorities func() *x509.CertPool) {
 	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		c, ok := hello.Conn.(*narrowConn)
-		if !ok {
-			return nil, nil
-		}
 		own := config.Clone()
 		own.GetConfigForClient = nil
-		own.VerifyConnection = func(state tls.ConnectionState) error {
-			c.wide.Store(len(state.VerifiedChains) > 0)
-			return nil
+		own.ClientCAs = authorities()
+		if c, ok := hello.Conn.(*narrowConn); ok {
+			own.VerifyConnection = func(state tls.ConnectionState) error {
+				c.wide.Store(len(state.VerifiedChains) > 0)
+				return nil
+			}
 		}
 		return own, nil
 	}

@@ -108,6 +108,9 @@ type node struct {
 	unkept   error
 	streams  string
 	sessions sessions
+	// shown is the node's certificate, believed who signs clients' certificates.
+	shown    *tls.Certificate
+	believed *x509.CertPool
 }
 
 // sessions counts those that the runtime serves now; more may begin while somebody waits for none, which a WaitGroup
@@ -151,6 +154,7 @@ func newNode(t *testing.T) *node { return newNodeWith(t, zap.NewNop()) }
 func newNodeWith(t *testing.T, log *zap.Logger) *node {
 	n := &node{authority: newAuthority(t), logDir: t.TempDir(), systemLogs: t.TempDir(), known: make(chan struct{}),
 		api: &api{}}
+	n.believed = n.pool()
 	close(n.known)
 	n.pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u"},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}}}}
@@ -184,20 +188,52 @@ func (n *node) startStreaming() {
 	n.t.Cleanup(backend.Close)
 }
 
+// serving is a certificate of the node's API.
+func (n *node) serving() *tls.Certificate {
+	pair := n.sign(&x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	return &pair
+}
+
+// show has the node show the certificate from now on, or none.
+func (n *node) show(certificate *tls.Certificate) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.shown = certificate
+}
+
+// believe has the node believe the authority alone.
+func (n *node) believe(a *authority) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.believed = a.pool()
+}
+
 func (n *node) startServer(log *zap.Logger) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		n.t.Fatal(err)
 	}
 	n.address = listener.Addr().String()
+	n.show(n.serving())
 	server := New(Config{
-		Certificate: n.sign(&x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}),
-		ClientCAs: n.pool(),
-		Reviews:   n.api.reviewer(),
-		Pods:      n,
-		Known:     n.known,
-		Runtime:   n,
+		Certificate: func() (*tls.Certificate, error) {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			if n.shown == nil {
+				return nil, errors.New("there is no certificate yet")
+			}
+			return n.shown, nil
+		},
+		ClientCAs: func() *x509.CertPool {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return n.believed
+		},
+		Reviews: n.api.reviewer(),
+		Pods:    n,
+		Known:   n.known,
+		Runtime: n,
 		KeepStreams: func(at netip.AddrPort) error {
 			n.mu.Lock()
 			defer n.mu.Unlock()

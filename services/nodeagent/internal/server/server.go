@@ -47,9 +47,10 @@ type Runtime interface {
 
 // Config is what a Server needs.
 type Config struct {
-	// Certificate is shown to clients; ClientCAs have signed theirs.
-	Certificate tls.Certificate
-	ClientCAs   *x509.CertPool
+	// Certificate returns what is shown to a client, or why it cannot be served yet; ClientCAs who has signed its own.
+	// Each client's handshake asks anew.
+	Certificate func() (*tls.Certificate, error)
+	ClientCAs   func() *x509.CertPool
 	// Reviews says who has a token, and what a user may do.
 	Reviews *review.Reviewer
 	Pods    Pods
@@ -101,15 +102,14 @@ func New(config Config) *Server {
 		ErrorLog:          logging.ForHTTP(config.Log),
 		ConnState:         renew,
 		TLSConfig: &tls.Config{
-			MinVersion:   tls.VersionTLS12,
-			NextProtos:   []string{"http/1.1"},
-			Certificates: []tls.Certificate{config.Certificate},
-			ClientAuth:   tls.VerifyClientCertIfGiven,
-			ClientCAs:    config.ClientCAs,
+			MinVersion:     tls.VersionTLS12,
+			NextProtos:     []string{"http/1.1"},
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return config.Certificate() },
+			ClientAuth:     tls.VerifyClientCertIfGiven,
 		},
 	}
 	s.http.Protocols.SetHTTP1(true)
-	widen(s.http.TLSConfig)
+	admit(s.http.TLSConfig, config.ClientCAs)
 	return s
 }
 
