@@ -34,6 +34,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/imagepull"
 	"keelson.dev/services/nodeagent/internal/localvolume"
 	"keelson.dev/services/nodeagent/internal/node"
+	"keelson.dev/services/nodeagent/internal/nodecertificates"
 	"keelson.dev/services/nodeagent/internal/objectcache"
 	"keelson.dev/services/nodeagent/internal/podnetwork"
 	"keelson.dev/services/nodeagent/internal/podsource"
@@ -91,6 +92,8 @@ type agent struct {
 	// proxy is nil if this agent does not carry Services, podNetwork where the network of Pods is left to others.
 	proxy      *serviceproxy.Proxy
 	podNetwork *podnetwork.Network
+	// serving is nil unless the node asks for the certificate of its API.
+	serving *nodecertificates.Serving
 	// kept are the ports of the machine that neither Pods nor authors of Services get.
 	kept []keptport.Port
 	// before holds the Pods of which the runtime had something when the agent started.
@@ -279,6 +282,9 @@ func (a *agent) run(ctx context.Context) error {
 	if api != nil {
 		parts.Go(func() { failed <- api.Serve(below, listener) })
 		parts.Go(func() { a.disk.Run(below) })
+	}
+	if a.serving != nil {
+		parts.Go(func() { a.serving.Run(below) })
 	}
 	parts.Go(func() { a.bringUp(ctx) })
 

@@ -66,6 +66,6 @@ type Config struct {
 	KeptPorts                       []keptport.Port
 
 	// Simulated makes a node of which only the API side is real: containers, mounts and cgroups exist in memory. Only
-	// RootDir and LogsDir are used on disk, and there is no node API.
+	// RootDir, LogsDir and the folder of certificates are used on disk.
 	Simulated bool
 }

@@ -25,7 +25,7 @@ func (c *Config) connect(ctx context.Context) error {
 		return nil
 	})
 	own := c.Certificates
-	own.Dir = cmp.Or(own.Dir, filepath.Join(c.RootDir, "pki"))
+	own.Dir = c.certificatesDir()
 	connection, err := nodecertificates.Client{Settings: own, Node: c.NodeName, Kubeconfig: c.Kubeconfig,
 		Log: c.Log}.Connect(ctx)
 	if ctx.Err() != nil {
@@ -37,4 +37,9 @@ func (c *Config) connect(ctx context.Context) error {
 	c.REST = connection
 	connected.Store(true)
 	return nil
+}
+
+// certificatesDir is the folder of the certificates that the node asks for.
+func (c *Config) certificatesDir() string {
+	return cmp.Or(c.Certificates.Dir, filepath.Join(c.RootDir, "pki"))
 }

@@ -71,12 +71,14 @@ preloadedImagesVerificationAllowlist: [a/b, c/*]
 registerWithTaints: [{key: a, effect: NoExecute}]
 resolvConf: ""
 seccompDefault: true
+rotateCertificates: true
 serializeImagePulls: false
+serverTLSBootstrap: true
 systemReserved: {memory: 1Gi, cpu: 200m}
 tlsCertFile: /cert
 tlsPrivateKeyFile: /key
 `
-	o, problem := filled(t, body, "--max-pods=8")
+	o, problem := filled(t, body, "--max-pods=8", "--kubeconfig=/k", "--bootstrap-kubeconfig=/b")
 	if problem != "" {
 		t.Fatal(problem)
 	}
@@ -109,6 +111,7 @@ tlsPrivateKeyFile: /key
 		"reviews": c.Reviews == review.Settings{TokenTTL: time.Minute, AllowedTTL: 2 * time.Minute,
 			DeniedTTL: 3 * time.Minute}, "the machine's logs": !c.SystemLogs,
 		"seccomp": c.SeccompDefault, "cert": c.CertFile == "/cert", "key": c.KeyFile == "/key",
+		"renewal": c.Certificates.Rotate, "serving certificate": c.Certificates.RotateServer,
 	} {
 		if !ok {
 			t.Errorf("%s: not as in the file; the configuration is %+v", name, c)

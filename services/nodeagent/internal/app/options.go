@@ -4,6 +4,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -102,9 +103,11 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.BindAddress, "bind-address", c.BindAddress,
 		"address on which the node API (logs, exec, attach, port-forward) listens")
 	fs.IntVar(&c.Port, "port", c.Port, "port of the node API; 0 switches it off")
-	fs.StringVar(&c.CertFile, "tls-cert-file", "", "PEM certificate of the node API")
+	fs.StringVar(&c.CertFile, "tls-cert-file", "",
+		"PEM certificate of the node API; what replaces the file counts for new connections")
 	fs.StringVar(&c.KeyFile, "tls-private-key-file", "", "PEM key of --tls-cert-file")
-	fs.StringVar(&c.ClientCAFile, "client-ca-file", "", "PEM bundle of the CA that signs the clients of the node API")
+	fs.StringVar(&c.ClientCAFile, "client-ca-file", "",
+		"PEM bundle of the CA that signs the clients of the node API; what replaces the file counts for new connections")
 	c.Reviews.AddFlags(fs)
 	fs.BoolVar(&c.SystemLogs, "enable-system-log-handler", c.SystemLogs,
 		"show the machine's logs (/var/log) at /logs/ of the node API, for reading")
@@ -234,15 +237,16 @@ func (c *Config) validateNumbers() error {
 }
 
 func (c *Config) validateServer() error {
-	if c.Port == 0 || c.Simulated {
+	const without = "--port=0 switches the node API off"
+	switch {
+	case c.Port == 0:
 		return nil
-	}
-	for _, file := range []struct{ flag, path string }{
-		{"--tls-cert-file", c.CertFile}, {"--tls-private-key-file", c.KeyFile}, {"--client-ca-file", c.ClientCAFile},
-	} {
-		if file.path == "" {
-			return fmt.Errorf("%s: the node API needs it; --port=0 switches the node API off", file.flag)
-		}
+	case (c.CertFile == "") != (c.KeyFile == ""):
+		return errors.New("--tls-cert-file: needs --tls-private-key-file, and the reverse")
+	case c.CertFile == "" && !c.Certificates.RotateServer:
+		return errors.New("--tls-cert-file: the node API needs it, or --rotate-server-certificates; " + without)
+	case c.ClientCAFile == "":
+		return errors.New("--client-ca-file: the node API needs it; " + without)
 	}
 	return nil
 }

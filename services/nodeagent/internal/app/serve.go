@@ -11,6 +11,7 @@ import (
 
 	"keelson.dev/services/nodeagent/internal/diskusage"
 	"keelson.dev/services/nodeagent/internal/localvolume"
+	"keelson.dev/services/nodeagent/internal/nodecertificates"
 	"keelson.dev/services/nodeagent/internal/podworker"
 	"keelson.dev/services/nodeagent/internal/review"
 	"keelson.dev/services/nodeagent/internal/server"
@@ -68,10 +69,10 @@ func (a *agent) systemLogDir() string {
 
 // listen opens the port of the node API; both results are nil if it is switched off.
 func (a *agent) listen() (net.Listener, *server.Server, error) {
-	if a.Port == 0 || a.Simulated {
+	if a.Port == 0 {
 		return nil, nil, nil
 	}
-	certificate, err := tlsfiles.Pair("tls-cert-file", a.CertFile, a.KeyFile, a.Log)
+	certificate, err := a.certificate()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,7 +90,7 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 		return nil, nil, fmt.Errorf("--port: listening on %s: %w", address, err)
 	}
 	return listener, server.New(server.Config{
-		Certificate: func() (*tls.Certificate, error) { return certificate.Current(), nil },
+		Certificate: certificate,
 		ClientCAs:   clients.Current,
 		Pods:        podsOf{a.pool},
 		Known:       a.known,
@@ -106,4 +107,29 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 		Metrics:      promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{}),
 		Log:          a.Log,
 	}), nil
+}
+
+// certificate returns what the node API shows to a client: what the node was given, what it asks for, or the former
+// until it has the latter.
+func (a *agent) certificate() (func() (*tls.Certificate, error), error) {
+	var given func() *tls.Certificate
+	if a.CertFile != "" {
+		pair, err := tlsfiles.Pair("tls-cert-file", a.CertFile, a.KeyFile, a.Log)
+		if err != nil {
+			return nil, err
+		}
+		given = pair.Current
+	}
+	if !a.Certificates.RotateServer {
+		return func() (*tls.Certificate, error) { return given(), nil }, nil
+	}
+	var err error
+	a.serving, err = nodecertificates.NewServing(nodecertificates.ServingConfig{
+		Dir: a.certificatesDir(), Node: a.NodeName, Client: a.client, Given: given, Log: a.Log,
+		Addresses: func() []corev1.NodeAddress { return a.node.Current().Status.Addresses },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.serving.Certificate, nil
 }

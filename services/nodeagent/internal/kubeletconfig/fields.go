@@ -54,6 +54,7 @@ var flags = map[string]string{
 	"rotateCertificates":                         "rotate-certificates",
 	"seccompDefault":                             "seccomp-default",
 	"serializeImagePulls":                        "serialize-image-pulls",
+	"serverTLSBootstrap":                         "rotate-server-certificates",
 	"staticPodPath":                              "pod-manifest-path",
 	"systemReserved":                             "system-reserved",
 	"tlsCertFile":                                "tls-cert-file",

@@ -9,9 +9,10 @@ import (
 
 // The flags, which are the kubelet's.
 const (
-	flagBootstrap = "bootstrap-kubeconfig"
-	flagDir       = "cert-dir"
-	flagRotate    = "rotate-certificates"
+	flagBootstrap    = "bootstrap-kubeconfig"
+	flagDir          = "cert-dir"
+	flagRotate       = "rotate-certificates"
+	flagRotateServer = "rotate-server-certificates"
 )
 
 // Settings say which certificates the agent asks for itself.
@@ -22,6 +23,8 @@ type Settings struct {
 	Dir string
 	// Rotate says that the client certificate is renewed before it expires.
 	Rotate bool
+	// RotateServer says that the node asks for the certificate of its API, and renews it.
+	RotateServer bool
 }
 
 // AddFlags adds the flags.
@@ -33,6 +36,9 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 		"directory of the certificates that the agent asks for; ROOT-DIR/pki by default")
 	fs.BoolVar(&s.Rotate, flagRotate, s.Rotate,
 		"renew the node's client certificate before it expires; the new ones are kept in --cert-dir")
+	fs.BoolVar(&s.RotateServer, flagRotateServer, s.RotateServer,
+		"ask for the certificate of the node API, for the Node's addresses, and renew it before it expires; it is kept "+
+			"in --cert-dir, and --tls-cert-file is shown until it is there, if given")
 }
 
 // Own says whether the agent looks after a client certificate of its own.

@@ -1,0 +1,327 @@
+package nodecertificates
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// life is how long a serving certificate of a test lasts: the node asks for the next one when 70 to 90 percent are over.
+const life = 10 * time.Minute
+
+// The library waits after an error by the time of the last one, which may be of another bubble's clock.
+func init() { utilruntime.ErrorHandlers = nil }
+
+// served is a node whose requests a test approves, or does not.
+type served struct {
+	*testing.T
+	serving *Serving
+	mesh    *authority
+	client  *fake.Clientset
+	told    *observer.ObservedLogs
+
+	mu        sync.Mutex // guards all below
+	addresses []corev1.NodeAddress
+	// asked is how often the node has asked, pending the newest request.
+	asked   int
+	pending *certificatesv1.CertificateSigningRequest
+}
+
+func newServed(t *testing.T, dir string, given func() *tls.Certificate) *served {
+	t.Helper()
+	core, told := observer.New(zap.InfoLevel)
+	n := &served{T: t, mesh: newAuthority(t), client: fake.NewClientset(), told: told}
+	n.client.PrependReactor("create", "certificatesigningrequests", n.ask)
+	n.restart(dir, given, zap.New(core))
+	return n
+}
+
+// restart gives the node another agent.
+func (n *served) restart(dir string, given func() *tls.Certificate, log *zap.Logger) {
+	n.Helper()
+	var err error
+	n.serving, err = NewServing(ServingConfig{Dir: dir, Node: "n", Client: n.client, Given: given, Log: log,
+		Addresses: func() []corev1.NodeAddress {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return n.addresses
+		}})
+	if err != nil {
+		n.Fatal(err)
+	}
+}
+
+// run has the node ask, until what it returns is called.
+func (n *served) run() (stop func()) {
+	ctx, cancel := context.WithCancel(n.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); n.serving.Run(ctx) }()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// ask names the request, of which the API then has no other: the client in memory watches all.
+func (n *served) ask(action clienttesting.Action) (bool, runtime.Object, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	request := action.(clienttesting.CreateAction).GetObject().(*certificatesv1.CertificateSigningRequest).DeepCopy()
+	resource := action.GetResource()
+	if n.pending != nil {
+		if err := n.client.Tracker().Delete(resource, "", n.pending.Name); err != nil {
+			return true, nil, err
+		}
+	}
+	n.asked++
+	request.Name = fmt.Sprintf("csr-%d", n.asked)
+	request.UID = types.UID(request.Name)
+	n.pending = request
+	return true, request, n.client.Tracker().Create(resource, request, "")
+}
+
+// move gives the Node other addresses.
+func (n *served) move(addresses string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.addresses = addressesOf(addresses)
+}
+
+// request returns the newest, which must be the one of that number and is for these names and addresses.
+func (n *served) request(number int, want string) *certificatesv1.CertificateSigningRequest {
+	n.Helper()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.asked != number {
+		n.Fatalf("the node has asked %d times, want %d", n.asked, number)
+	}
+	if number == 0 {
+		return nil
+	}
+	if n.pending.Spec.SignerName != "kubernetes.io/kubelet-serving" || !slices.Equal(n.pending.Spec.Usages,
+		[]certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth}) {
+		n.Errorf("it asks for %+v", n.pending.Spec)
+	}
+	request := n.parse(n.pending)
+	if got := fmt.Sprint(request.DNSNames, " ", request.IPAddresses); got != want {
+		n.Errorf("it asks for %s, want %s", got, want)
+	}
+	return n.pending
+}
+
+func (n *served) parse(r *certificatesv1.CertificateSigningRequest) *x509.CertificateRequest {
+	n.Helper()
+	block, _ := pem.Decode(r.Spec.Request)
+	request, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		n.Fatal(err)
+	}
+	return request
+}
+
+// approve has the request signed, and returns the certificate.
+func (n *served) approve(r *certificatesv1.CertificateSigningRequest) *x509.Certificate {
+	n.Helper()
+	request := n.parse(r)
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().Unix()), Subject: request.Subject,
+		DNSNames: request.DNSNames, IPAddresses: request.IPAddresses, NotBefore: time.Now(),
+		NotAfter: time.Now().Add(life), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	der, err := x509.CreateCertificate(nil, template, n.mesh.certificate, request.PublicKey, n.mesh.key)
+	if err != nil {
+		n.Fatal(err)
+	}
+	signed := r.DeepCopy()
+	signed.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
+		{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue}}
+	signed.Status.Certificate = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	if _, err := n.client.CertificatesV1().CertificateSigningRequests().UpdateStatus(n.Context(), signed,
+		metav1.UpdateOptions{}); err != nil {
+		n.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		n.Fatal(err)
+	}
+	return certificate
+}
+
+// shows fails the test unless a client of the mesh that asks for the name is shown the certificate; none is wanted
+// where it is nil.
+func (n *served) shows(name string, want *x509.Certificate) {
+	n.Helper()
+	near, far := net.Pipe()
+	defer near.Close()
+	ended := make(chan error, 1)
+	go func() {
+		defer far.Close()
+		ended <- tls.Server(far, &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return n.serving.Certificate()
+		}}).Handshake()
+	}()
+	roots := x509.NewCertPool()
+	roots.AddCert(n.mesh.certificate)
+	client := tls.Client(near, &tls.Config{RootCAs: roots, ServerName: name})
+	err := client.Handshake()
+	if err == nil {
+		_, err = client.Read(nil)
+	}
+	switch said := <-ended; {
+	case want == nil && (err == nil || !errors.Is(said, errNoServing)):
+		n.Errorf("a client is told %v, the node says %v", err, said)
+	case want != nil && (err != nil || !client.ConnectionState().PeerCertificates[0].Equal(want)):
+		n.Errorf("a client is shown another certificate than the one until %v: %v, %v", want.NotAfter, err, said)
+	}
+}
+
+// pass lets time pass.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// A node asks for its serving certificate once it has addresses, shows it once it is signed, asks for the next one in
+// time and for another one when it has an address that is not in it. The one before is shown until the new one is there,
+// and as long as it lasts.
+func TestServing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		n := newServed(t, dir, nil)
+		stop := n.run()
+		pass(time.Minute)
+		n.request(0, "")
+		n.shows("192.0.2.1", nil)
+
+		n.move("InternalIP=192.0.2.1 Hostname=n")
+		pass(5 * time.Second)
+		first := n.request(1, "[n] [192.0.2.1]")
+		n.shows("192.0.2.1", nil)
+		certificate := n.approve(first)
+		pass(time.Second)
+		n.shows("192.0.2.1", certificate)
+		n.shows("n", certificate)
+		if told := n.told.FilterMessage("the node has a new serving certificate").Len(); told != 1 {
+			t.Errorf("it tells %v", n.told.All())
+		}
+
+		pass(life*7/10 - 2*time.Second)
+		n.request(1, "[n] [192.0.2.1]")
+		pass(life*2/10 + 4*time.Second)
+		second := n.request(2, "[n] [192.0.2.1]")
+		n.shows("n", certificate)
+		certificate = n.approve(second)
+		pass(time.Second)
+		n.shows("n", certificate)
+
+		n.move("InternalIP=192.0.2.1 Hostname=n ExternalIP=203.0.113.1")
+		pass(5 * time.Second)
+		third := n.request(3, "[n] [192.0.2.1 203.0.113.1]")
+		n.shows("n", certificate)
+		n.move("InternalIP=192.0.2.2 Hostname=n") // while nobody has decided about the third
+		pass(10 * time.Second)
+		fourth := n.request(4, "[n] [192.0.2.2]")
+		if third.Name == fourth.Name {
+			t.Error("the request is the same")
+		}
+		certificate = n.approve(fourth)
+		pass(time.Second)
+		n.shows("192.0.2.2", certificate)
+
+		// The next agent goes on with it, and asks in its time.
+		stop()
+		n.restart(dir, nil, zap.NewNop())
+		stop = n.run()
+		pass(life * 6 / 10)
+		n.request(4, "[n] [192.0.2.2]")
+		n.shows("192.0.2.2", certificate)
+		pass(life*4/10 - 30*time.Second)
+		n.request(5, "[n] [192.0.2.2]")
+		n.shows("192.0.2.2", certificate)
+		pass(30 * time.Second)
+		n.shows("192.0.2.2", nil)
+		stop()
+	})
+}
+
+// What the node was given is shown until it has a certificate that was signed for it, and again when that has expired.
+func TestServingWhatIsGiven(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newServed(t, t.TempDir(), nil)
+		pair, err := tls.X509KeyPair(n.mesh.sign(t, &x509.Certificate{SerialNumber: big.NewInt(3), DNSNames: []string{"n"},
+			NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.restart(t.TempDir(), func() *tls.Certificate { return &pair }, zap.NewNop())
+		stop := n.run()
+		n.move("InternalIP=192.0.2.1 Hostname=n")
+		pass(5 * time.Second)
+		n.shows("n", pair.Leaf)
+		certificate := n.approve(n.request(1, "[n] [192.0.2.1]"))
+		pass(time.Second)
+		n.shows("n", certificate)
+		pass(life)
+		n.shows("n", pair.Leaf)
+		stop()
+	})
+}
+
+// A certificate that is of no use to the node, as one of another node or for clients, is not taken, whoever has signed
+// it.
+func TestServingStore(t *testing.T) {
+	mesh := newAuthority(t)
+	dir := t.TempDir()
+	core, told := observer.New(zap.InfoLevel)
+	pairs, err := openStore(dir, servingFile, "n", x509.ExtKeyUsageServerAuth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := telling{pairs, zap.New(core)}
+	good, goodKey := mesh.sign(t, with(lasting(), x509.ExtKeyUsageServerAuth))
+	if _, err := s.Update(good, goodKey); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]*x509.Certificate{
+		"for clients":         lasting(),
+		"of another node":     with(leaf("m", time.Now(), time.Now().Add(time.Hour)), x509.ExtKeyUsageServerAuth),
+		"of somebody":         with(named(lasting(), "ann"), x509.ExtKeyUsageServerAuth),
+		"of another group":    with(grouped(lasting(), "nodes"), x509.ExtKeyUsageServerAuth),
+		"that is over by now": with(leaf("n", time.Now().Add(-time.Hour), time.Now()), x509.ExtKeyUsageServerAuth),
+	} {
+		certificate, key := mesh.sign(t, c)
+		if _, err := s.Update(certificate, key); err == nil || !strings.HasPrefix(err.Error(), "taking the new cert") {
+			t.Errorf("one %s: %v", name, err)
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "kubelet-server-current.pem")); err != nil ||
+		!bytes.HasPrefix(data, good) {
+		t.Errorf("the folder holds %q, %v", data, err)
+	}
+	if told.Len() != 1 {
+		t.Errorf("it tells %v", told.All())
+	}
+}
