@@ -34,18 +34,24 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-const joinToken = `apiVersion: v1
-kind: Secret
-metadata: {name: bootstrap-token-joined, namespace: kube-system}
-type: bootstrap.kubernetes.io/token
-stringData: {token-id: joined, token-secret: 0123456789abcdef, usage-bootstrap-authentication: "true"}
-`
-
 // joining is a machine with a nodeagent that has nothing but a token.
 type joining struct {
 	*scenario.World
 	dir    string
 	config nodeagent.Config
+}
+
+// newJoining makes one whose node has no API.
+func newJoining(t *testing.T, m *inprocess.Mesh) *joining {
+	t.Helper()
+	j := &joining{World: scenario.In(t, m), dir: t.TempDir(), config: nodeagent.NewConfig("joined")}
+	c := &j.config
+	c.RootDir, c.LogsDir, c.Simulated = filepath.Join(j.dir, "root"), filepath.Join(j.dir, "logs"), true
+	c.Kubeconfig, c.Port = j.kubeconfig(), 0
+	c.Certificates.Bootstrap, c.Certificates.Rotate = filepath.Join(j.dir, "bootstrap"), true
+	j.LetNodesJoin()
+	j.WriteBootstrap(c.Certificates.Bootstrap)
+	return j
 }
 
 func (j *joining) kubeconfig() string { return filepath.Join(j.dir, "kubeconfig") }
@@ -97,13 +103,8 @@ func (j *joining) requests() int {
 func TestNodeAsksForItsCertificates(t *testing.T) {
 	t.Parallel()
 	m := inprocess.New(t, inprocess.Options{Without: []mesh.Daemon{mesh.Scheduler, mesh.NodeAgent}})
-	j := &joining{World: scenario.In(t, m), dir: t.TempDir(), config: nodeagent.NewConfig("joined")}
+	j := newJoining(t, m)
 	c := &j.config
-	c.RootDir, c.LogsDir, c.Simulated = filepath.Join(j.dir, "root"), filepath.Join(j.dir, "logs"), true
-	c.Kubeconfig = j.kubeconfig()
-	c.Certificates.Bootstrap, c.Certificates.Rotate = filepath.Join(j.dir, "bootstrap"), true
-	j.allow()
-	j.writeBootstrap()
 
 	j.breakOff()
 	start := time.Now()
@@ -146,7 +147,7 @@ func TestNodeAsksForItsCertificates(t *testing.T) {
 	}
 
 	expired := j.sign(m, time.Now().Add(-time.Second))
-	j.writeBootstrap()
+	j.WriteBootstrap(c.Certificates.Bootstrap)
 	last := time.Now()
 	stop = j.run()
 	j.awaitLease(last)
@@ -173,32 +174,6 @@ func (j *joining) breakOff() {
 	}
 	if got := j.requests(); got < 2 {
 		j.Errorf("%d requests: none was lost", got)
-	}
-}
-
-// allow lets holders of tokens ask for a node's first certificate, and nodes for the later ones.
-func (j *joining) allow() {
-	j.Helper()
-	const approved = "--clusterrole=system:certificates.k8s.io:certificatesigningrequests:"
-	j.KubectlWith(joinToken, "create", "-n", "kube-system", "-f", "-")
-	j.Kubectl("create", "clusterrolebinding", "asks", "--clusterrole=system:node-bootstrapper",
-		"--group=system:bootstrappers")
-	j.Kubectl("create", "clusterrolebinding", "joins", approved+"nodeclient", "--group=system:bootstrappers")
-	j.Kubectl("create", "clusterrolebinding", "renews", approved+"selfnodeclient", "--group=system:nodes")
-}
-
-// writeBootstrap gives the machine the token.
-func (j *joining) writeBootstrap() {
-	j.Helper()
-	config, err := clientcmd.LoadFromFile(j.Mesh.Kubeconfig())
-	if err != nil {
-		j.Fatal(err)
-	}
-	for _, user := range config.AuthInfos {
-		user.Token = "joined.0123456789abcdef"
-	}
-	if err := clientcmd.WriteToFile(*config, j.config.Certificates.Bootstrap); err != nil {
-		j.Fatal(err)
 	}
 }
 

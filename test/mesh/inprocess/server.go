@@ -6,9 +6,11 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -79,7 +81,7 @@ func serverConfig(dir string) (*apiserver.Config, error) {
 // authorityKey is the file of the key of the authority whose certificate is ClientCAFile.
 const authorityKey = "ca.key"
 
-// writeAuthority makes the authority of client certificates.
+// writeAuthority makes the authority of client certificates, and of those of nodes.
 func writeAuthority(config *apiserver.Config, dir string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -93,10 +95,22 @@ func writeAuthority(config *apiserver.Config, dir string) error {
 	if err != nil {
 		return fmt.Errorf("encoding the authority's key: %w", err)
 	}
+	// What the apiserver shows to nodeagents, with the authority's key.
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: certificate.NotBefore,
+		NotAfter: certificate.NotAfter, Subject: pkix.Name{CommonName: "system:keelson:apiserver"},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	own, err := x509.CreateCertificate(rand.Reader, template, certificate, key.Public(), key)
+	if err != nil {
+		return fmt.Errorf("making the apiserver's client certificate: %w", err)
+	}
 	config.ClientCAFile = filepath.Join(dir, "ca.crt")
+	config.Nodeagents.CertificateAuthority = config.ClientCAFile
+	config.Nodeagents.ClientCertificate = filepath.Join(dir, "nodeagent-client.crt")
+	config.Nodeagents.ClientKey = filepath.Join(dir, authorityKey)
 	for path, block := range map[string]*pem.Block{
-		config.ClientCAFile:              {Type: "CERTIFICATE", Bytes: certificate.Raw},
-		filepath.Join(dir, authorityKey): {Type: "EC PRIVATE KEY", Bytes: der},
+		config.ClientCAFile:                 {Type: "CERTIFICATE", Bytes: certificate.Raw},
+		config.Nodeagents.ClientCertificate: {Type: "CERTIFICATE", Bytes: own},
+		config.Nodeagents.ClientKey:         {Type: "EC PRIVATE KEY", Bytes: der},
 	} {
 		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
 			return fmt.Errorf("writing the authority: %w", err)
