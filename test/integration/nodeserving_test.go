@@ -82,7 +82,7 @@ func (j *joining) shown(m *inprocess.Mesh) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer connection.Close()
+	defer func() { _ = connection.Close() }()
 	return connection.ConnectionState().PeerCertificates[0], nil
 }
 
@@ -104,7 +104,8 @@ func TestNodeAsksForItsServingCertificate(t *testing.T) {
 	j.awaitLease(start)
 	first := j.awaitRequest("[joined] [127.0.0.1]")
 	j.Await("a node that is ready", func() scenario.Answer {
-		if now := conditions.Node.Find(j.node().Status.Conditions, corev1.NodeReady); now.Status != corev1.ConditionTrue {
+		now := conditions.Node.Find(j.node().Status.Conditions, corev1.NodeReady)
+		if now.Status != corev1.ConditionTrue {
 			return scenario.Sawf("%+v", now)
 		}
 		return ""

@@ -107,7 +107,8 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 		"PEM certificate of the node API; what replaces the file counts for new connections")
 	fs.StringVar(&c.KeyFile, "tls-private-key-file", "", "PEM key of --tls-cert-file")
 	fs.StringVar(&c.ClientCAFile, "client-ca-file", "",
-		"PEM bundle of the CA that signs the clients of the node API; what replaces the file counts for new connections")
+		"PEM bundle of the CA that signs the clients of the node API; what replaces the file counts for new "+
+			"connections")
 	c.Reviews.AddFlags(fs)
 	fs.BoolVar(&c.SystemLogs, "enable-system-log-handler", c.SystemLogs,
 		"show the machine's logs (/var/log) at /logs/ of the node API, for reading")

@@ -1,8 +1,8 @@
 // Package nodecertificates asks the API for the node's certificates (CertificateSigningRequests, certificates.k8s.io)
 // and renews them before they expire, as the kubelet does: the first client certificate by whatever a bootstrap
-// kubeconfig allows, the later ones as the node itself (connect.go), and the serving certificate of the node API for the
-// Node's addresses (serving.go). Package csr of client-go makes the requests, and its Manager knows when; which pair an
-// agent starts with is decided here (decide.go), and pairs are kept in one file each (store.go).
+// kubeconfig allows, the later ones as the node itself (connect.go), and the serving certificate of the node API for
+// the Node's addresses (serving.go). Package csr of client-go makes the requests, and its Manager knows when; which
+// pair an agent starts with is decided here (decide.go), and pairs are kept in one file each (store.go).
 package nodecertificates
 
 import (

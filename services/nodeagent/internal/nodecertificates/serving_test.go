@@ -31,7 +31,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// life is how long a serving certificate of a test lasts: the node asks for the next one when 70 to 90 percent are over.
+// life is how long a serving certificate of a test lasts: the node asks for the next one when 70 to 90 percent are
+// over.
 const life = 10 * time.Minute
 
 // The library waits after an error by the time of the last one, which may be of another bubble's clock.
@@ -205,8 +206,8 @@ func pass(d time.Duration) {
 }
 
 // A node asks for its serving certificate once it has addresses, shows it once it is signed, asks for the next one in
-// time and for another one when it has an address that is not in it. The one before is shown until the new one is there,
-// and as long as it lasts.
+// time and for another one when it has an address that is not in it. The one before is shown until the new one is
+// there, and as long as it lasts.
 func TestServing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -271,8 +272,9 @@ func TestServing(t *testing.T) {
 func TestServingWhatIsGiven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newServed(t, t.TempDir(), nil)
-		pair, err := tls.X509KeyPair(n.mesh.sign(t, &x509.Certificate{SerialNumber: big.NewInt(3), DNSNames: []string{"n"},
-			NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}))
+		pair, err := tls.X509KeyPair(n.mesh.sign(t, &x509.Certificate{SerialNumber: big.NewInt(3),
+			DNSNames: []string{"n"}, NotAfter: time.Now().Add(time.Hour),
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}))
 		if err != nil {
 			t.Fatal(err)
 		}

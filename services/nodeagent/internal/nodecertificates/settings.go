@@ -37,8 +37,8 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&s.Rotate, flagRotate, s.Rotate,
 		"renew the node's client certificate before it expires; the new ones are kept in --cert-dir")
 	fs.BoolVar(&s.RotateServer, flagRotateServer, s.RotateServer,
-		"ask for the certificate of the node API, for the Node's addresses, and renew it before it expires; it is kept "+
-			"in --cert-dir, and --tls-cert-file is shown until it is there, if given")
+		"ask for the certificate of the node API, for the Node's addresses, and renew it before it expires; it is "+
+			"kept in --cert-dir, and --tls-cert-file is shown until it is there, if given")
 }
 
 // Own says whether the agent looks after a client certificate of its own.

@@ -23,7 +23,7 @@ func (n *node) shownTo() (*x509.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer connection.Close()
+	defer func() { _ = connection.Close() }()
 	return connection.ConnectionState().PeerCertificates[0], nil
 }
 
@@ -66,7 +66,8 @@ func TestAuthoritiesOfTheMoment(t *testing.T) {
 	// ask answers by a connection of its own, and reads it to the end: the ticket of a session comes with the answer.
 	ask := func() (resumed bool, code int, err error) {
 		transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+n.address+"/pods", http.NoBody)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+n.address+"/pods",
+			http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
