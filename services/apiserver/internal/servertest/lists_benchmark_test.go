@@ -11,8 +11,8 @@ import (
 )
 
 // BenchmarkListsAmongWrites lists one kind after the other, each to be of the latest state, while others are written:
-// what a namespace that goes, kubectl get all, and a daemon that starts do. ms/list is how long a list takes, CPU-ms/list
-// what it and the write before it cost the whole process.
+// what a namespace that goes, kubectl get all, and a daemon that starts do. ms/list is how long a list takes,
+// CPU-ms/list what it and the write before it cost the whole process.
 func BenchmarkListsAmongWrites(b *testing.B) {
 	s := Start(b)
 	ctx := b.Context()

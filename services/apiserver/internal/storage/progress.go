@@ -67,12 +67,12 @@ func (p *progress) want(revision uint64, ask func()) {
 	}
 	if wait := readPeriod - p.now().Sub(p.ahead); wait > 0 {
 		p.delayed = true
-		time.AfterFunc(wait, func() {
+		contained.After(wait, asking, func() {
 			p.mu.Lock()
 			p.ahead, p.delayed = p.now(), false
 			p.mu.Unlock()
-			_ = contained.Do(asking, ask) // A cache that waits asks by itself.
-		})
+			ask()
+		}, nil)
 		return
 	}
 	p.ahead = p.now()
