@@ -12,7 +12,8 @@ import (
 // Config is what a nodeagent needs. Start from NewConfig.
 type Config = app.Config
 
-// NewConfig returns the defaults of a node of the name. REST must be set, and for a simulated node RootDir and LogsDir.
+// NewConfig returns the defaults of a node of the name. REST must be set, for a simulated node RootDir and LogsDir, and
+// where Port is not 0 what the node API needs.
 func NewConfig(nodeName string) Config { return app.Defaults(nodeName) }
 
 // Start starts a nodeagent that runs until ctx ends or the handle is stopped. Its containers run on.
