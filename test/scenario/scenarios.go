@@ -47,6 +47,7 @@ var Simulated = []Scenario{
 	{"OwnersWrite", OwnersWrite},
 	{"AutoscaledByOthers", AutoscaledByOthers},
 	{"BudgetOfOthers", BudgetOfOthers},
+	{"KindOfOthers", KindOfOthers},
 	{"CustomResourceOwns", CustomResourceOwns},
 	{"CustomResourceInNamespace", CustomResourceInNamespace},
 	{"ArgoCDDefinitions", ArgoCDDefinitions},
