@@ -24,6 +24,9 @@ const (
 	// freshFor is how long what a server said of its documents is not asked for again; after a failure it is failedFor.
 	freshFor  = 10 * time.Second
 	failedFor = 30 * time.Second
+	// maxV2 bounds the bytes of a document of OpenAPI v2. Reading it takes more than a hundred times its size, and up to
+	// fifty times stays where it says nothing but that fields exist. A v3 document is handed on as it is.
+	maxV2 = 1 << 20
 	// maxHash bounds what a server may call the hash of a document.
 	maxHash = 256
 	// These are Not Found, Not Acceptable and Not Modified of HTTP.
@@ -51,7 +54,7 @@ func decideURL(version schema.GroupVersion, code int, body []byte) (string, erro
 	if code == missing {
 		return "", nil
 	}
-	if err := decideWhole(code, body); err != nil {
+	if err := decideWhole(code, body, maxAnswer); err != nil {
 		return "", err
 	}
 	var index handler3.OpenAPIV3Discovery
@@ -77,13 +80,14 @@ func decideURL(version schema.GroupVersion, code int, body []byte) (string, erro
 	return ours.String(), nil
 }
 
-// decideWhole refuses what is not all of an answer. body has at most one byte more than maxAnswer.
-func decideWhole(code int, body []byte) error {
+// decideWhole refuses what is not all of an answer, or has more bytes than the limit, which is maxAnswer at most: body
+// has no more than one byte more than that.
+func decideWhole(code int, body []byte, limit int) error {
 	if code != whole {
 		return fmt.Errorf("the answer has the status %d, want 200", code)
 	}
-	if len(body) > maxAnswer {
-		return fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+	if len(body) > limit {
+		return fmt.Errorf("the answer has more than %d bytes", limit)
 	}
 	return nil
 }
@@ -99,7 +103,7 @@ func decideHandedBack(code int, conditional bool, contentType string, body []byt
 
 // decideV3 refuses what is no document of OpenAPI v3 in the form that the server says it has.
 func decideV3(code int, contentType string, body []byte) error {
-	if err := decideWhole(code, body); err != nil {
+	if err := decideWhole(code, body, maxAnswer); err != nil {
 		return err
 	}
 	form, _, err := mime.ParseMediaType(contentType)
@@ -137,7 +141,7 @@ func decideV2(version schema.GroupVersion, code int, body []byte) (*spec.Swagger
 	if code == missing {
 		return nil, nil
 	}
-	if err := decideWhole(code, body); err != nil {
+	if err := decideWhole(code, body, maxV2); err != nil {
 		return nil, err
 	}
 	document := &spec.Swagger{}

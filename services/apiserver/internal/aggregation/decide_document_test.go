@@ -127,7 +127,8 @@ func TestDecideV2(t *testing.T) {
 		{"no paths", `{"swagger":"2.0"}`, 200, "no path below"},
 		{"a reference to nothing", strings.ReplaceAll(good, `"Meta":{`, `"Other":{`), 200, "clients cannot read"},
 		{"what nobody knows", strings.ReplaceAll(good, `"description":"OK",`, `"description":"OK","a":"b",`), 200, ""},
-		{"endless", good + strings.Repeat(" ", maxAnswer), 200, "more than 4194304"},
+		{"1 MiB", good + strings.Repeat(" ", maxV2-len(good)), 200, ""},
+		{"more", good + strings.Repeat(" ", maxV2+1-len(good)), 200, "more than 1048576 bytes"},
 	} {
 		_, err := decideV2(versionOf("wardle"), row.code, []byte(row.body))
 		if (err == nil) != (row.err == "") || err != nil && !strings.Contains(err.Error(), row.err) {
@@ -153,5 +154,38 @@ func TestDecideV2(t *testing.T) {
 	}
 	if _, has := got.Definitions["Odd"].Extensions[kindsKey]; has {
 		t.Error("a definition is of kinds that are no list")
+	}
+}
+
+// wideV2 is a document of OpenAPI v2 of less than the size, whose kinds have fields as real ones have.
+func wideV2(size int) []byte {
+	const kind = 4096
+	var paths, definitions strings.Builder
+	for i := 0; paths.Len()+definitions.Len() < size-kind; i++ {
+		fmt.Fprintf(&paths, `,"/apis/wardle.example.com/v1/kind%d":{"get":{"description":"list objects of kind %[1]d",`+
+			`"responses":{"200":{"description":"OK","schema":{"$ref":"#/definitions/Kind%[1]d"}}}}}`, i)
+		fmt.Fprintf(&definitions, `,"Kind%d":{"type":"object","properties":{`, i)
+		for field := range 20 {
+			fmt.Fprintf(&definitions, `"field%d":{"description":"field %[1]d says how much of it there is to be",`+
+				`"type":"array","items":{"type":"string"}},`, field)
+		}
+		definitions.WriteString(`"last":{"type":"integer"}}}`)
+	}
+	return []byte(`{"swagger":"2.0","info":{"title":"wide","version":"v1"},"paths":{` + paths.String()[1:] +
+		`},"definitions":{` + definitions.String()[1:] + `}}`)
+}
+
+// What a document costs that is read.
+func BenchmarkDecideV2(b *testing.B) {
+	for _, size := range []int{maxV2 / 4, maxV2} {
+		body := wideV2(size)
+		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := decideV2(versionOf("wardle"), whole, body); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
