@@ -27,8 +27,8 @@ var Resource = rest.Resource[*appsv1.StatefulSet]{
 	Strategy: rest.Strategy[*appsv1.StatefulSet]{
 		// The name and an ordinal are the hostname of a Pod.
 		Name:             apivalidation.NameIsDNSLabel,
-		PrepareForCreate: func(s *appsv1.StatefulSet) { podspec.DropUnserved(&s.Spec.Template.Spec) },
-		PrepareForUpdate: func(s, _ *appsv1.StatefulSet) { podspec.DropUnserved(&s.Spec.Template.Spec) },
+		PrepareForCreate: dropUnserved,
+		PrepareForUpdate: func(s, _ *appsv1.StatefulSet) { dropUnserved(s) },
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,
 	},
@@ -39,4 +39,12 @@ var Resource = rest.Resource[*appsv1.StatefulSet]{
 		Selector: func(s *appsv1.StatefulSet) *metav1.LabelSelector { return s.Spec.Selector },
 	},
 	Columns: columns,
+}
+
+// dropUnserved leaves out what is alpha and off, also in the claims: the health of their volumes.
+func dropUnserved(s *appsv1.StatefulSet) {
+	podspec.DropUnserved(&s.Spec.Template.Spec)
+	for i := range s.Spec.VolumeClaimTemplates {
+		s.Spec.VolumeClaimTemplates[i].Status.HealthStatus = nil
+	}
 }

@@ -22,12 +22,6 @@ func TestValidate(t *testing.T) {
 			[]string{"spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"}},
 		{"negative transitions", coordinationv1.LeaseSpec{LeaseTransitions: ptr.To[int32](-1)},
 			[]string{"spec.leaseTransitions: Invalid value: -1"}},
-		{"a strategy", coordinationv1.LeaseSpec{Strategy: ptr.To(coordinationv1.OldestEmulationVersion),
-			PreferredHolder: ptr.To("b")}, nil},
-		{"a bad strategy", coordinationv1.LeaseSpec{Strategy: ptr.To(coordinationv1.CoordinatedLeaseStrategy("a b"))},
-			[]string{`spec.strategy: Invalid value: "a b"`}},
-		{"a preference without a strategy", coordinationv1.LeaseSpec{PreferredHolder: ptr.To("b")},
-			[]string{"spec.preferredHolder: Forbidden"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			fieldtest.Check(t, Validate(&coordinationv1.Lease{Spec: row.spec}),

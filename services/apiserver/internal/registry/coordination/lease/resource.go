@@ -16,7 +16,12 @@ var Resource = rest.Resource[*coordinationv1.Lease]{
 	Singular: "lease",
 	New:      func() *coordinationv1.Lease { return &coordinationv1.Lease{} },
 	NewList:  func() runtime.Object { return &coordinationv1.LeaseList{} },
-	Strategy: rest.Strategy[*coordinationv1.Lease]{Validate: Validate, CreateOnUpdate: true},
+	Strategy: rest.Strategy[*coordinationv1.Lease]{
+		PrepareForCreate: dropElection,
+		PrepareForUpdate: func(l, _ *coordinationv1.Lease) { dropElection(l) },
+		Validate:         Validate,
+		CreateOnUpdate:   true,
+	},
 	Columns: rest.NewColumns(
 		rest.NameColumn[*coordinationv1.Lease](),
 		rest.Column("Holder", "string", coordinationv1.LeaseSpec{}.SwaggerDoc()["holderIdentity"],
@@ -24,3 +29,6 @@ var Resource = rest.Resource[*coordinationv1.Lease]{
 		rest.AgeColumn[*coordinationv1.Lease](),
 	),
 }
+
+// dropElection leaves out what only coordinated elections heed (CoordinatedLeaderElection), which are off.
+func dropElection(l *coordinationv1.Lease) { l.Spec.Strategy, l.Spec.PreferredHolder = nil, nil }

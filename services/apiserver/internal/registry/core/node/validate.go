@@ -25,6 +25,10 @@ var (
 // Validate returns what is wrong with a defaulted Node.
 func Validate(n *corev1.Node) field.ErrorList {
 	errs := validateTaints(n.Spec.Taints, specPath.Child("taints"))
+	if n.Spec.PodPreemptionPolicy != nil {
+		errs = append(errs, field.Forbidden(specPath.Child("podPreemptionPolicy"),
+			"needs InPlacePodVerticalScalingSchedulerPreemption, which is off"))
+	}
 	errs = append(errs, validatePodCIDRs(&n.Spec)...)
 	return append(errs, ValidateStatus(n)...)
 }

@@ -35,8 +35,12 @@ var Resource = rest.Resource[*corev1.PersistentVolumeClaim]{
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,
 	},
-	StatusStrategy: rest.Strategy[*corev1.PersistentVolumeClaim]{ValidateUpdate: ValidateStatusUpdate},
-	Columns:        columns,
+	StatusStrategy: rest.Strategy[*corev1.PersistentVolumeClaim]{
+		// The health of volumes is alpha and off.
+		PrepareForUpdate: func(c, _ *corev1.PersistentVolumeClaim) { c.Status.HealthStatus = nil },
+		ValidateUpdate:   ValidateStatusUpdate,
+	},
+	Columns: columns,
 }
 
 // Default fills in the fields that c leaves out.

@@ -115,5 +115,6 @@ func prepareForStatusUpdate(p, old *corev1.Pod) {
 	p.Generation = old.Generation
 	p.OwnerReferences = old.OwnerReferences
 	p.Status.QOSClass = old.Status.QOSClass
+	dropUnservedStatus(&p.Status)
 	agreeOnIPs(&p.Status)
 }

@@ -30,6 +30,18 @@ func agreeOnIPs(status *corev1.PodStatus) {
 	}
 }
 
+// dropUnservedStatus leaves out what alpha features report, which are off, as podspec.DropUnserved does with what they
+// are asked for.
+func dropUnservedStatus(status *corev1.PodStatus) {
+	status.NodeAllocatableResourceClaimStatuses, status.VolumeHealth = nil, nil
+	for _, containers := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses,
+		status.EphemeralContainerStatuses} {
+		for i := range containers {
+			containers[i].StopSignal = nil
+		}
+	}
+}
+
 var statusPath = field.NewPath("status")
 
 // ValidateStatusUpdate checks a changed status: that it says what it can say, and that the Pod only moves forward.
