@@ -14,6 +14,7 @@ import (
 	"os"
 
 	"github.com/google/renameio/v2"
+	"k8s.io/client-go/util/keyutil"
 
 	"keelson.dev/cli/internal/plan"
 )
@@ -47,6 +48,34 @@ func ensureSigningKey(file string) (made bool, err error) {
 	return true, replaceFile(file, content)
 }
 
+// ensureKey returns the key of a certificate, and makes it where there is none. A certificate that is renewed keeps its
+// key: the two are never replaced together, so that nobody finds two that do not belong together, wherever a crash
+// comes between.
+func ensureKey(layout plan.Layout, file string) (crypto.Signer, error) {
+	content, err := os.ReadFile(layout.PKI(file + ".key"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading a key: %w", err)
+	}
+	// What holds no key is like none.
+	if known, err := keyutil.ParsePrivateKeyPEM(content); err == nil {
+		if key, ok := known.(crypto.Signer); ok {
+			return key, nil
+		}
+	}
+	// The certificate is that of a key that is gone.
+	if err := os.Remove(layout.PKI(file + ".crt")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("removing a certificate whose key is gone: %w", err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making a key: %w", err)
+	}
+	if content, err = encodeKey(key); err != nil {
+		return nil, err
+	}
+	return key, replaceFile(layout.PKI(file+".key"), content)
+}
+
 func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
@@ -64,35 +93,6 @@ func encodeCertificate(der []byte) []byte {
 func replaceFile(file string, content []byte) error {
 	if err := renameio.WriteFile(file, content, 0o600); err != nil {
 		return fmt.Errorf("writing %s: %w", file, err)
-	}
-	return nil
-}
-
-// replacePair writes a key and its certificate as replaceFile does, the one right after the other: a daemon that looks
-// for a new pair between them finds two that do not belong together, says so and looks again.
-func replacePair(file string, key, certificate []byte) error {
-	var pair []*renameio.PendingFile
-	for _, part := range []struct {
-		suffix  string
-		content []byte
-	}{{".key", key}, {".crt", certificate}} {
-		pending, err := renameio.NewPendingFile(file+part.suffix, renameio.WithStaticPermissions(0o600))
-		if err != nil {
-			return fmt.Errorf("writing %s: %w", file+part.suffix, err)
-		}
-		defer pending.Cleanup() //nolint:errcheck // there is nothing left of it once it has its place
-		if _, err := pending.Write(part.content); err != nil {
-			return fmt.Errorf("writing %s: %w", file+part.suffix, err)
-		}
-		if err := pending.Sync(); err != nil { // here, where it delays nothing
-			return fmt.Errorf("writing %s: %w", file+part.suffix, err)
-		}
-		pair = append(pair, pending)
-	}
-	for _, pending := range pair {
-		if err := pending.CloseAtomicallyReplace(); err != nil {
-			return fmt.Errorf("writing %s: %w", pending.Name(), err)
-		}
 	}
 	return nil
 }

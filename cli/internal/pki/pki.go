@@ -3,8 +3,6 @@ package pki
 
 import (
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -56,7 +54,8 @@ func Ensure(layout plan.Layout, certificates []plan.Certificate, now time.Time) 
 	return written, err
 }
 
-// ensureAuthority never replaces a CA that is there: everything out in the world trusts it.
+// ensureAuthority never replaces a CA that is there: everything out in the world trusts it. A key alone is that of a CA
+// whose certificate was not written yet, or was lost: with a new one, what it has signed is good again.
 func ensureAuthority(layout plan.Layout, now time.Time) (authority, bool, error) {
 	certificate, key, err := load(layout, "ca")
 	if err == nil {
@@ -69,6 +68,10 @@ func ensureAuthority(layout plan.Layout, now time.Time) (authority, bool, error)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return authority{}, false, fmt.Errorf("reading the CA: %w", err)
+	}
+	if _, err := os.Stat(layout.PKI("ca.crt")); !errors.Is(err, fs.ErrNotExist) {
+		return authority{}, false, fmt.Errorf("reading the CA: its key is not in %s: put it back, or remove the folder "+
+			"pki and the folder kubeconfig to begin anew", layout.PKI("ca.key"))
 	}
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "keelson-ca"}, IsCA: true, BasicConstraintsValid: true,
@@ -114,12 +117,12 @@ func issue(layout plan.Layout, want plan.Certificate, ca authority, now time.Tim
 	return write(layout, want.File, template, &ca, plan.Life(false), now)
 }
 
-// write makes a key and a certificate for it; without a parent it signs itself.
+// write makes a certificate for its key; without a parent it signs itself.
 func write(layout plan.Layout, file string, template *x509.Certificate, parent *authority, life time.Duration,
 	now time.Time) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err := ensureKey(layout, file)
 	if err != nil {
-		return fmt.Errorf("making a key: %w", err)
+		return err
 	}
 	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)); err != nil {
 		return fmt.Errorf("making a serial number: %w", err)
@@ -134,11 +137,7 @@ func write(layout plan.Layout, file string, template *x509.Certificate, parent *
 	if err != nil {
 		return fmt.Errorf("signing: %w", err)
 	}
-	keyPEM, err := encodeKey(key)
-	if err != nil {
-		return err
-	}
-	return replacePair(layout.PKI(file), keyPEM, encodeCertificate(der))
+	return replaceFile(layout.PKI(file+".crt"), encodeCertificate(der))
 }
 
 func sameSet(a, b []string) bool {

@@ -61,14 +61,90 @@ func TestWhatIsGoodIsUsedAgain(t *testing.T) {
 	}
 }
 
-func TestABrokenCertificateIsMadeAnew(t *testing.T) {
-	layout := plan.Layout{Dir: t.TempDir()}
-	ensure(t, layout, now, client)
-	if err := os.WriteFile(layout.PKI("admin.crt"), []byte("half a fi"), 0o600); err != nil {
+// Whatever a crash or an operator leaves of a pair, the next start has a whole one.
+func TestABrokenPairIsMadeAnew(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		crt, key string // what is written; "" leaves the file, gone takes it away
+		keeps    bool
+	}{
+		{"half a certificate", "half a fi", "", true},
+		{"no certificate", gone, "", true},
+		{"half a key", "", "half a fi", false},
+		{"an empty key", "", "\n", false},
+		{"no key", "", gone, false},
+		{"neither", gone, gone, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			layout := plan.Layout{Dir: t.TempDir()}
+			ensure(t, layout, now, client)
+			before := read(t, layout.PKI("admin.key"))
+			replace(t, layout.PKI("admin.crt"), row.crt)
+			replace(t, layout.PKI("admin.key"), row.key)
+			if got := ensure(t, layout, now, client); !slices.Equal(got, []string{"admin"}) {
+				t.Errorf("%v was made", got)
+			}
+			if _, _, err := load(layout, "admin"); err != nil {
+				t.Error(err)
+			}
+			if kept := read(t, layout.PKI("admin.key")) == before; kept != row.keeps {
+				t.Errorf("the key was kept: %v", kept)
+			}
+		})
+	}
+}
+
+const gone = "gone"
+
+func replace(t *testing.T, file, content string) {
+	t.Helper()
+	var err error
+	switch content {
+	case "":
+	case gone:
+		err = os.Remove(file)
+	default:
+		err = os.WriteFile(file, []byte(content), 0o600)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	if got := ensure(t, layout, now, client); !slices.Equal(got, []string{"admin"}) {
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// A renewal replaces one file, so that no reader and no crash ever sees a certificate beside the key of another.
+func TestARenewedCertificateKeepsItsKey(t *testing.T) {
+	layout := plan.Layout{Dir: t.TempDir()}
+	ensure(t, layout, now, client)
+	key, certificate := read(t, layout.PKI("admin.key")), read(t, layout.PKI("admin.crt"))
+	ensure(t, layout, now.AddDate(2, 0, 0), client)
+	if read(t, layout.PKI("admin.crt")) == certificate {
+		t.Error("it is not renewed")
+	}
+	if read(t, layout.PKI("admin.key")) != key {
+		t.Error("its key is another one")
+	}
+}
+
+// A crash before the CA's certificate was written, or its loss: what the key has signed is good again.
+func TestTheCAKeepsItsKey(t *testing.T) {
+	layout := plan.Layout{Dir: t.TempDir()}
+	ensure(t, layout, now, client)
+	key := read(t, layout.PKI("ca.key"))
+	replace(t, layout.PKI("ca.crt"), gone)
+	if got := ensure(t, layout, now, client); !slices.Equal(got, []string{"ca"}) {
 		t.Errorf("%v was made", got)
+	}
+	if read(t, layout.PKI("ca.key")) != key {
+		t.Error("the key of the CA is another one")
 	}
 }
 
@@ -80,9 +156,16 @@ func TestTheCAIsNeverReplaced(t *testing.T) {
 		"has expired") {
 		t.Errorf("an expired CA: %v", err)
 	}
-	if err := os.WriteFile(layout.PKI("ca.crt"), []byte("half a fi"), 0o600); err != nil {
-		t.Fatal(err)
+	certificate, key := read(t, layout.PKI("ca.crt")), read(t, layout.PKI("ca.key"))
+	replace(t, layout.PKI("ca.key"), gone)
+	if _, err := Ensure(layout, nil, now); err == nil || !strings.Contains(err.Error(), "its key is not in") {
+		t.Errorf("a CA whose key is elsewhere: %v", err)
 	}
+	if read(t, layout.PKI("ca.crt")) != certificate {
+		t.Error("a CA whose key is elsewhere was replaced")
+	}
+	replace(t, layout.PKI("ca.key"), key)
+	replace(t, layout.PKI("ca.crt"), "half a fi")
 	if _, err := Ensure(layout, nil, now); err == nil || !strings.Contains(err.Error(), "reading the CA") {
 		t.Errorf("a broken CA: %v", err)
 	}
