@@ -16,6 +16,8 @@ type Machine struct {
 	HostsFile bool
 	// Addressed tells that the machine has an IPv4 address beside its loopback ones.
 	Addressed bool
+	// Worker tells that the machine is to run a node of another machine's mesh.
+	Worker bool
 	// MissingPrograms are those that are not in Programs.
 	Programs        string
 	MissingPrograms []string
@@ -43,10 +45,11 @@ func MachineProblems(m Machine) []string {
 		}
 	}
 	add(!m.Root, "root is needed to run containers and to write units: run keel as root")
-	add(!m.Systemd, "systemd does not run this machine: keel up runs a mesh without it")
+	add(!m.Systemd && !m.Worker, "systemd does not run this machine: keel up runs a mesh without it")
+	add(!m.Systemd && m.Worker, "systemd does not run this machine, and a worker's daemons need it")
 	add(m.Systemd && !m.Systemctl, "systemctl is not installed: install systemd's own tools")
 	problems = append(problems, m.Cgroups.problems()...)
-	add(!m.Addressed, "this machine has no IPv4 address that Pods could reach it at: configure its network first")
+	add(!m.Addressed && !m.Worker, "this machine has no IPv4 address that Pods could reach it at: configure its network first")
 	add(!m.HostsFile, "there is no /etc/hosts, which containerd copies for each Pod: make one that names localhost")
 	add(len(m.MissingPrograms) > 0, "--programs: %s lacks %s: make build makes them", m.Programs,
 		strings.Join(m.MissingPrograms, ", "))

@@ -147,6 +147,8 @@ type NeedsInput struct {
 	APIServer int
 	// Expected is set where clients beyond this machine are to find apiserver and nodeagent.
 	Expected bool
+	// Worker is set where the machine has a node alone.
+	Worker bool
 }
 
 // PortNeeds lists the ports of a mesh.
@@ -155,10 +157,13 @@ func PortNeeds(in NeedsInput) []PortNeed {
 	if in.APIServer != 0 {
 		apiserver.First, apiserver.Fixed = in.APIServer, true
 	}
-	needs := []PortNeed{apiserver}
+	var needs []PortNeed
 	status := statusPort + int(hexNumber(in.Layout.ID())%statusSpread)
-	for _, daemon := range controlPlane {
-		needs = append(needs, PortNeed{Name: StatusPort(daemon), First: status})
+	if !in.Worker {
+		needs = append(needs, apiserver)
+		for _, daemon := range controlPlane {
+			needs = append(needs, PortNeed{Name: StatusPort(daemon), First: status})
+		}
 	}
 	for i, node := range in.Nodes {
 		agent, at := NodeagentProcess(node), node

@@ -60,6 +60,10 @@ type ProcessInput struct {
 	Ranges Ranges
 	Ports  map[string]int
 	Nodes  []string
+	// Server is the apiserver's URL on a worker, which runs one node of a mesh of another machine and nothing else; VXLAN
+	// is then the number of the mesh's network.
+	Server string
+	VXLAN  int
 	// BindAddress is where the apiserver listens, Advertise the address at which Pods reach the machine.
 	BindAddress netip.Addr
 	Advertise   netip.Addr
@@ -88,10 +92,12 @@ var sharedDisk = []string{
 // DecideProcesses lists the mesh's processes in the order in which they are started; each tier needs only those before
 // it.
 func DecideProcesses(in ProcessInput) (tiers [][]Process) {
-	first := []Process{in.apiserver()}
-	var rest []Process
-	for _, daemon := range controlPlane[1:] {
-		rest = append(rest, in.client(daemon))
+	var first, rest []Process
+	if !in.worker() {
+		first = append(first, in.apiserver())
+		for _, daemon := range controlPlane[1:] {
+			rest = append(rest, in.client(daemon))
+		}
 	}
 	for i, node := range in.Nodes {
 		first = append(first, in.inside(node, i, in.containerd(node)))
@@ -102,6 +108,9 @@ func DecideProcesses(in ProcessInput) (tiers [][]Process) {
 
 // ServerURL is where this machine's clients reach the apiserver.
 func (in ProcessInput) ServerURL() string {
+	if in.worker() {
+		return in.Server
+	}
 	host := in.BindAddress
 	if host.IsUnspecified() {
 		host = netip.AddrFrom4([4]byte{127, 0, 0, 1})
@@ -168,14 +177,13 @@ func (in ProcessInput) StreamAddress(node string) netip.AddrPort {
 }
 
 func (in ProcessInput) common(process string) []string {
-	return []string{
-		"--log-level=" + in.LogLevel,
-		"--status-address=" + in.StatusAddress(process),
-		"--status-cert-file=" + in.Layout.PKI(StatusCertificate+".crt"),
-		"--status-key-file=" + in.Layout.PKI(StatusCertificate+".key"),
-		"--status-client-ca-file=" + in.Layout.PKI("ca.crt"),
-		"--profiling",
+	args := []string{"--log-level=" + in.LogLevel, "--status-address=" + in.StatusAddress(process)}
+	if !in.worker() { // a worker has nobody to sign one
+		args = append(args,
+			"--status-cert-file="+in.Layout.PKI(StatusCertificate+".crt"),
+			"--status-key-file="+in.Layout.PKI(StatusCertificate+".key"))
 	}
+	return append(args, "--status-client-ca-file="+in.Layout.PKI("ca.crt"), "--profiling")
 }
 
 func (in ProcessInput) apiserver() Process {
@@ -212,11 +220,11 @@ func (in ProcessInput) nodeagent(node string, index int) Process {
 	name, files, address := NodeagentProcess(node), in.Layout.Node(node), in.nodeAddress(index).String()
 	health := netip.AddrPortFrom(in.nodeAddress(index), uint16(in.Ports[HealthPort(name)]))
 	args := append(in.common(name),
-		"--kubeconfig="+in.Layout.Kubeconfig(node),
+		"--kubeconfig="+in.agentKubeconfig(node),
 		"--node-name="+node,
 		"--node-ip="+in.nodeIPs(index),
 		"--pod-network="+in.PodNetwork,
-		"--vxlan-id="+strconv.Itoa(in.Layout.Number()),
+		"--vxlan-id="+strconv.Itoa(in.vxlan()),
 		podRangeFlag+"="+in.Ranges.Pod.String(),
 		serviceRangeFlag+"="+in.Ranges.Service.String(),
 		"--kept-ports="+in.keptPorts(index),
@@ -233,8 +241,9 @@ func (in ProcessInput) nodeagent(node string, index int) Process {
 		"--service-proxy-health-address="+health.String(),
 		"--bind-address="+address,
 		"--port="+strconv.Itoa(in.Ports[name]),
-		"--tls-cert-file="+in.Layout.PKI(node+nodeServingCertificate+".crt"),
-		"--tls-private-key-file="+in.Layout.PKI(node+nodeServingCertificate+".key"),
+	)
+	args = append(args, in.agentCertificates(node)...)
+	args = append(args,
 		"--client-ca-file="+in.Layout.PKI("ca.crt"),
 		"--cluster-domain="+in.Domain,
 	)
@@ -257,7 +266,7 @@ func (in ProcessInput) keptPorts(index int) string {
 	}
 	node := in.Nodes[index]
 	processes := []string{NodeagentProcess(node)}
-	if index == 0 {
+	if index == 0 && !in.worker() {
 		keep(netip.AddrPortFrom(in.BindAddress, uint16(in.Ports[APIServer])), APIServer)
 		processes = append(slices.Clone(controlPlane), processes...)
 	}

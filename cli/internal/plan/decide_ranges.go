@@ -45,6 +45,8 @@ type RangesInput struct {
 	Between Range
 	// Kept is set where an earlier run has chosen all of that: the data directory keeps it.
 	Kept bool
+	// Given is set where the mesh has chosen all of that before this machine joins it.
+	Given bool
 	// Routes are the networks that the machine reaches by now, without those of this mesh and without default routes.
 	Routes []netip.Prefix
 	// Claimed are what other meshes of the machine have.
@@ -230,11 +232,18 @@ var nobodys = []netip.Prefix{
 	netip.MustParsePrefix("ff00::/8"),
 }
 
+// rangeUse says what the range of a flag is for.
+var rangeUse = map[string]string{PodRangeFlag: "Pods", ServiceRangeFlag: "Services"}
+
 func (in RangesInput) checkFree(what string, asked Range) error {
 	for _, network := range asked.Networks() {
 		whose := in.taken(network)
 		if whose == "" {
 			continue
+		}
+		if in.Given {
+			return fmt.Errorf("the mesh has %s for %s, which overlaps %s: free it on this machine, the mesh keeps it",
+				network, rangeUse[what], whose)
 		}
 		if in.Kept {
 			return fmt.Errorf("%s: %s, which this data directory has used from its start, overlaps %s: end that, or "+

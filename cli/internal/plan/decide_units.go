@@ -140,14 +140,20 @@ func (in ProcessInput) FilesAtStart(process Process) []string {
 }
 
 // UnitOwner is the first line of every unit of a mesh, by which keel knows its own.
-func (l Layout) UnitOwner() string {
-	return "# Written by keel init for the mesh in " + l.Dir + "; it overwrites changes: use systemctl edit for yours."
+func (l Layout) UnitOwner() string { return l.unitOwner("init", "the mesh") }
+
+// workerUnitOwner is that line on a worker.
+func (l Layout) workerUnitOwner() string { return l.unitOwner("join", "the worker") }
+
+func (l Layout) unitOwner(command, what string) string {
+	return "# Written by keel " + command + " for " + what + " in " + l.Dir +
+		"; it overwrites changes: use systemctl edit for yours."
 }
 
 // OwnsUnit tells whether the content of a unit's file is this mesh's.
 func OwnsUnit(layout Layout, content string) bool {
 	first, _, _ := strings.Cut(content, "\n")
-	return first == layout.UnitOwner()
+	return first == layout.UnitOwner() || first == layout.workerUnitOwner()
 }
 
 // UnitRanges are the ranges of Pods and Services that a unit starts its process with.
@@ -166,9 +172,13 @@ func UnitRanges(content string) []netip.Prefix {
 }
 
 func (in ProcessInput) unitText(process Process, revision string) string {
-	traits := traitsOf(process.Name)
+	traits, owner := traitsOf(process.Name), in.Layout.UnitOwner()
+	if in.worker() {
+		owner = in.Layout.workerUnitOwner()
+		traits.after = slices.DeleteFunc(traits.after, func(name string) bool { return name == APIServer })
+	}
 	unit := []string{
-		in.Layout.UnitOwner(), "",
+		owner, "",
 		"[Unit]",
 		"Description=Keelson " + traits.description,
 	}

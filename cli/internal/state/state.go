@@ -1,5 +1,5 @@
-// Package state records what `keel up` has started or `keel init` has installed, so that a later call starts only what is missing and `keel down`
-// ends only what is ours.
+// Package state records what `keel up` has started, or `keel init` or `keel join` has installed, so that a later call
+// starts only what is missing and `keel down` ends only what is ours.
 package state
 
 import (
@@ -44,8 +44,12 @@ type State struct {
 	// CgroupDriver is plan.Cgroupfs or plan.Systemd: kept as well.
 	CgroupDriver string `json:"cgroupDriver,omitempty"`
 	// Systemd is set where `keel init` has made the mesh: systemd runs its processes, which are not recorded.
-	Systemd bool   `json:"systemd,omitempty"`
-	Nodes   []Node `json:"nodes"`
+	Systemd bool `json:"systemd,omitempty"`
+	// Server is set where `keel join` has made the machine a worker: where the apiserver of the mesh is. VXLAN is then
+	// the number of the mesh's network.
+	Server string `json:"server,omitempty"`
+	VXLAN  int    `json:"vxlan,omitempty"`
+	Nodes  []Node `json:"nodes"`
 	// Processes are in the order of their starts. One that has ended stays until it is started again or the mesh goes
 	// down.
 	Processes []subprocess.Process `json:"processes"`
@@ -57,6 +61,9 @@ type Node struct {
 	// Images maps the archives that its containerd has to their checksums.
 	Images map[string]string `json:"images,omitempty"`
 }
+
+// Worker tells whether the machine has a node of another machine's mesh.
+func (s *State) Worker() bool { return s.Server != "" }
 
 // Find returns the record of a process.
 func (s *State) Find(name string) (subprocess.Process, bool) {
