@@ -1,0 +1,124 @@
+package discovery
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+	"k8s.io/cluster-bootstrap/token/jws"
+)
+
+// Token is a bootstrap token.
+type Token struct{ ID, Secret string }
+
+var tokenForm = regexp.MustCompile(bootstrapapi.BootstrapTokenPattern)
+
+// ParseToken reads a token as it is typed. What is wrong with one is said without its words: some of them are secret.
+func ParseToken(text string) (Token, error) {
+	parts := tokenForm.FindStringSubmatch(text)
+	if parts == nil {
+		return Token{}, errors.New("--token: a token is ID.SECRET, six and sixteen lowercase letters and digits, as " +
+			"keel token create prints it")
+	}
+	return Token{parts[1], parts[2]}, nil
+}
+
+// String is the token as it is typed.
+func (t Token) String() string { return t.ID + "." + t.Secret }
+
+// PinFlag names the hashes of the authorities that are trusted.
+const PinFlag = "--discovery-token-ca-cert-hash"
+
+var pinForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// ParsePins reads hashes of authorities as they are typed, in either case.
+func ParsePins(texts []string) (pins []string, err error) {
+	for _, text := range texts {
+		pin := strings.ToLower(text)
+		if !pinForm.MatchString(pin) {
+			return nil, fmt.Errorf("%s: %q must be sha256: and 64 hexadecimal digits, as keel init prints it", PinFlag,
+				text)
+		}
+		pins = append(pins, pin)
+	}
+	return pins, nil
+}
+
+// PinOf is the hash of an authority: of its public key alone, so that a certificate that is made anew for the same key
+// keeps it.
+func PinOf(authority *x509.Certificate) string {
+	sum := sha256.Sum256(authority.RawSubjectPublicKeyInfo)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// errUnsigned says that cluster-info has no signature of a token, perhaps not yet.
+type errUnsigned struct{ id string }
+
+func (e errUnsigned) Error() string {
+	return fmt.Sprintf("--token: the mesh knows no token %s for joining: it has expired, or was deleted, or is of another "+
+		"mesh; keel token create --print-join-command on the mesh's first machine makes a new one", e.id)
+}
+
+// CheckSignature says whether who knows the token's secret has signed cluster-info.
+func CheckSignature(info map[string]string, token Token) error {
+	signature, signed := info[bootstrapapi.JWSSignatureKeyPrefix+token.ID]
+	switch {
+	case info[bootstrapapi.KubeConfigKey] == "":
+		return fmt.Errorf("the ConfigMap %s of the mesh says nothing of it: run keel init on the mesh's first machine "+
+			"again", bootstrapapi.ConfigMapClusterInfo)
+	case !signed:
+		return errUnsigned{token.ID}
+	case !jws.DetachedTokenIsValid(signature, info[bootstrapapi.KubeConfigKey], token.ID, token.Secret):
+		return fmt.Errorf("--token: its secret is not the one of token %s of the mesh, or somebody in between has "+
+			"changed what the mesh says: compare it with what keel token list shows there", token.ID)
+	}
+	return nil
+}
+
+// CheckPins says whether one of the hashes is that of an authority in the bundle, which holds one at least.
+func CheckPins(bundle []byte, pins []string) error {
+	var found []string
+	for rest := bundle; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		authority, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return fmt.Errorf("reading the mesh's authority: %w", err)
+		}
+		found = append(found, PinOf(authority))
+	}
+	switch {
+	case len(found) == 0:
+		return errors.New("the mesh names no authority: run keel init on its first machine again")
+	case slices.ContainsFunc(found, func(pin string) bool { return !slices.Contains(pins, pin) }):
+		return fmt.Errorf("%s: the mesh's authority is %s, not %s: either the hash is of another mesh, or somebody in "+
+			"between pretends to be this one", PinFlag, strings.Join(found, " and "), strings.Join(pins, " or "))
+	}
+	return nil
+}
+
+// maxSkew is by how much clocks may differ: so much before it is signed a certificate begins.
+const maxSkew = 5 * time.Minute
+
+// CheckClock says whether this machine's clock is near enough to the apiserver's.
+func CheckClock(server, own time.Time) error {
+	ahead, word := own.Sub(server), "ahead of"
+	if ahead < 0 {
+		ahead, word = -ahead, "behind"
+	}
+	if ahead <= maxSkew {
+		return nil
+	}
+	return fmt.Errorf("this machine's clock is %v %s the apiserver's, which is at most to be %v away: set the clocks",
+		ahead.Round(time.Second), word, maxSkew)
+}

@@ -1,0 +1,223 @@
+// Package discovery gets to know a mesh by a bootstrap token and the hash of the mesh's authority, in the way of
+// kubeadm: cluster-info is read from whoever answers, and believed only if it is signed by the token and names the
+// authority of the hash. Everything else is asked of who that authority vouches for.
+package discovery
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+
+	"keelson.dev/cli/internal/plan"
+)
+
+const (
+	// answerTimeout bounds one question.
+	answerTimeout = 10 * time.Second
+	// unsignedFor is how long a token may be unknown: cluster-info is signed within some ten seconds of its making.
+	unsignedFor = 20 * time.Second
+	// unsignedInterval is how often cluster-info is looked at meanwhile.
+	unsignedInterval = time.Second
+	// maxAnswer is more than a ConfigMap may hold.
+	maxAnswer = 4 << 20
+)
+
+// defaultPort is the apiserver's where none is named.
+const defaultPort = "6443"
+
+// ParseAddress reads the apiserver's address as it is typed and returns it with its port.
+func ParseAddress(text string) (string, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		host, port = text, defaultPort
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil || number < 1 || number > 65535 ||
+		net.ParseIP(host) == nil && len(validation.IsDNS1123Subdomain(host)) > 0 {
+		return "", fmt.Errorf("%q must be the apiserver's address, for example 192.0.2.1:6443", text)
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// Mesh is what is known of a mesh, and believed.
+type Mesh struct {
+	// Server is the apiserver's URL, CA the mesh's authority in PEM.
+	Server   string
+	CA       []byte
+	Settings plan.NodeSettings
+
+	client kubernetes.Interface
+}
+
+// Find asks for the mesh at an address. Nothing that it returns without an error was anybody else's to say.
+func Find(ctx context.Context, address string, token Token, pins []string) (*Mesh, error) {
+	info, err := signedInfo(ctx, address, token)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := clusterOf(info[bootstrapapi.KubeConfigKey])
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckPins(cluster.CertificateAuthorityData, pins); err != nil {
+		return nil, err
+	}
+	found := &Mesh{Server: cluster.Server, CA: cluster.CertificateAuthorityData}
+	found.client, err = kubernetes.NewForConfig(&rest.Config{Host: found.Server, BearerToken: token.String(),
+		UserAgent: "keel", Timeout: answerTimeout, TLSClientConfig: rest.TLSClientConfig{CAData: found.CA}})
+	if err != nil {
+		return nil, fmt.Errorf("building a client: %w", err)
+	}
+	settings, err := found.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, plan.NodeSettingsName,
+		metav1.GetOptions{})
+	if err != nil {
+		return nil, found.refusal(token, err)
+	}
+	found.Settings, err = plan.ParseNodeSettings(settings.Data[plan.NodeSettingsKey])
+	return found, err
+}
+
+// Living tells whether the mesh has a node of that name that is ready: another machine, which must not lose its name.
+func (m *Mesh) Living(ctx context.Context, name string) (bool, error) {
+	node, err := m.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("asking the mesh for the node %s: %w", name, err)
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue, nil
+		}
+	}
+	return false, nil
+}
+
+// signedInfo is cluster-info once it is signed by the token. One that was made a moment ago signs a little later.
+func signedInfo(ctx context.Context, address string, token Token) (map[string]string, error) {
+	patience, cancel := context.WithTimeout(ctx, unsignedFor)
+	defer cancel()
+	ticker := time.NewTicker(unsignedInterval)
+	defer ticker.Stop()
+	for {
+		info, err := clusterInfo(ctx, address)
+		if err != nil {
+			return nil, err
+		}
+		err = CheckSignature(info, token)
+		if !errors.As(err, &errUnsigned{}) {
+			return info, err
+		}
+		select {
+		case <-patience.Done():
+			return nil, err
+		case <-ticker.C:
+		}
+	}
+}
+
+// clusterInfo asks whoever answers for cluster-info, which nothing vouches for yet, and compares the clocks.
+func clusterInfo(ctx context.Context, address string) (map[string]string, error) {
+	url := "https://" + address + "/api/v1/namespaces/" + metav1.NamespacePublic + "/configmaps/" +
+		bootstrapapi.ConfigMapClusterInfo
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, fmt.Errorf("asking for cluster-info: %w", err)
+	}
+	request.Header.Set("Accept", "application/json")
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,
+		//nolint:gosec // The answer is believed for its signature.
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}}
+	client := &http.Client{Transport: transport, Timeout: answerTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("no apiserver answers at %s: %w; is it the machine of keel init, and does no firewall "+
+			"stand between?", address, errors.Unwrap(err))
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("reading cluster-info from %s: %w", address, err)
+	}
+	if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
+		if err := CheckClock(date, time.Now()); err != nil {
+			return nil, err
+		}
+	}
+	switch answer.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden:
+		return nil, fmt.Errorf("the apiserver at %s shows no cluster-info to machines that would join (%s): run keel "+
+			"init there again", address, answer.Status)
+	default:
+		return nil, fmt.Errorf("asking %s for cluster-info: %s", address, answer.Status)
+	}
+	var info corev1.ConfigMap
+	if err := json.Unmarshal(body, &info); err != nil || info.Name != bootstrapapi.ConfigMapClusterInfo {
+		return nil, fmt.Errorf("what answers at %s is no apiserver: it has no cluster-info", address)
+	}
+	return info.Data, nil
+}
+
+// clusterOf is the one cluster of the kubeconfig in cluster-info.
+func clusterOf(text string) (*clientcmdapi.Cluster, error) {
+	config, err := clientcmd.Load([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig in cluster-info: %w", err)
+	}
+	if len(config.Clusters) != 1 {
+		return nil, fmt.Errorf("the kubeconfig in cluster-info names %d clusters, not one", len(config.Clusters))
+	}
+	for _, cluster := range config.Clusters {
+		return cluster, nil
+	}
+	return nil, nil
+}
+
+// refusal says why the apiserver of the mesh does not answer who has the token.
+func (m *Mesh) refusal(token Token, err error) error {
+	var invalid x509.CertificateInvalidError
+	var host x509.HostnameError
+	var unknown x509.UnknownAuthorityError
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("--token: the apiserver does not believe token %s: it has just expired, or is not for "+
+			"authentication", token.ID)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("--token: token %s may not make nodes: make one by keel token create", token.ID)
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("the mesh at %s does not say how its nodes are to be: run keel init there again", m.Server)
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return fmt.Errorf("by this machine's clock (%s) the certificate of %s is not valid: set the clocks, or run keel "+
+			"init there again", time.Now().UTC().Format(time.RFC3339), m.Server)
+	case errors.As(err, &host):
+		return fmt.Errorf("the certificate of the apiserver is not for %s: run keel init there again", m.Server)
+	case errors.As(err, &unknown):
+		return fmt.Errorf("the apiserver at %s is not of the mesh whose hash %s names", m.Server, PinFlag)
+	}
+	return fmt.Errorf("asking the apiserver at %s how nodes are to be: %w", m.Server, err)
+}
+
+// SameAuthority tells whether two bundles are the same, whatever stands around them.
+func SameAuthority(a, b []byte) bool { return bytes.Equal(bytes.TrimSpace(a), bytes.TrimSpace(b)) }
