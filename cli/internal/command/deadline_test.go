@@ -22,7 +22,14 @@ import (
 // A command without a deadline could wait without end.
 func TestEveryCommandThatWaitsHasATimeout(t *testing.T) {
 	none := []string{"kubeconfig", "simulate"}
-	for _, command := range newRoot().Commands() {
+	all := newRoot().Commands()
+	for _, command := range slices.Clone(all) {
+		all = append(all, command.Commands()...)
+	}
+	for _, command := range all {
+		if command.HasSubCommands() {
+			continue
+		}
 		if has := command.Flags().Lookup("timeout") != nil; has == slices.Contains(none, command.Name()) {
 			t.Errorf("%s: --timeout: %t", command.Name(), has)
 		}

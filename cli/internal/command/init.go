@@ -45,14 +45,39 @@ func initialize(ctx context.Context, out io.Writer, options mesh.Options) error 
 	if err := installDNS(ctx, m); err != nil {
 		return err
 	}
+	invited := false
+	if err := m.Part(ctx, "letting machines join", func(ctx context.Context) (err error) {
+		invited, err = m.Invite(ctx)
+		return err
+	}); err != nil {
+		return err
+	}
 	m.SayWhatOthersBring(options.Programs)
 	awaitDNS(ctx, m)
 	fmt.Fprintf(out, "\nThe mesh is up at %s, and systemd starts it with the machine (systemctl status "+
 		"'keelson-*').\n\n", m.ServerURL())
 	fmt.Fprintf(out, "  export KUBECONFIG=%s\n  %s get nodes\n\n", layout.Kubeconfig(plan.AdminCertificate),
 		filepath.Join(options.Programs, "kubectl"))
+	if err := sayHowToJoin(ctx, out, m, invited); err != nil {
+		return err
+	}
 	fmt.Fprintf(out, "keel status shows the daemons, journalctl -u keelson-apiserver what one of them says, "+
 		"keel init again\nbrings all of it up to date, keel reset ends it.\n")
+	return nil
+}
+
+// sayHowToJoin makes a token in the first run alone: whoever brings a mesh up to date has invited nobody.
+func sayHowToJoin(ctx context.Context, out io.Writer, m *mesh.Mesh, invited bool) error {
+	if invited {
+		fmt.Fprintf(out, "keel token create --print-join-command prints by what another machine joins.\n\n")
+		return nil
+	}
+	_, line, err := m.JoinCommand(ctx, tokenLife, "made by keel init")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "Within %.0f hours another machine with these programs becomes a node of the mesh by\n\n  %s\n\n",
+		tokenLife.Hours(), line)
 	return nil
 }
 
@@ -60,7 +85,7 @@ func newReset(g *global) *cobra.Command {
 	yes, limit := false, &deadline{}
 	command := &cobra.Command{
 		Use:   "reset",
-		Short: "end what keel init has started, containers, networks and units included; the data stays",
+		Short: "end what keel init or keel join has started, containers, networks and units included; the data stays",
 		Args:  exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			layout, err := mesh.LayoutOf(g.machine())

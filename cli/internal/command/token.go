@@ -1,0 +1,128 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+
+	"keelson.dev/cli/internal/invite"
+	"keelson.dev/cli/internal/mesh"
+)
+
+// tokenLife is how long a token is good for which nothing is said.
+const tokenLife = 24 * time.Hour
+
+func newToken(g *global) *cobra.Command {
+	command := &cobra.Command{
+		Use: "token", Short: "make, list and delete the tokens by which machines join the mesh of keel init",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("unknown command %q: keel token has create, list and delete", args[0])}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	command.AddCommand(newTokenCreate(g), newTokenList(g), newTokenDelete(g))
+	return command
+}
+
+func newTokenCreate(g *global) *cobra.Command {
+	life, whole, description, limit := tokenLife, false, "", &deadline{}
+	command := &cobra.Command{
+		Use: "create", Short: "make a token and print it", Args: exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := invite.CheckLife(life); err != nil {
+				return usageError{err}
+			}
+			return onMesh(g, c, limit, func(ctx context.Context, m *mesh.Mesh, _ kubernetes.Interface) error {
+				token, line, err := m.JoinCommand(ctx, life, description)
+				if err != nil {
+					return err
+				}
+				if !whole {
+					line = token.String()
+				}
+				fmt.Fprintln(c.OutOrStdout(), line)
+				return nil
+			})
+		},
+	}
+	command.Flags().DurationVar(&life, "ttl", life, "how long the token is good; 0 is for ever")
+	command.Flags().BoolVar(&whole, "print-join-command", false, "print all that is typed on the machine that joins")
+	command.Flags().StringVar(&description, "description", "", "what the token is for")
+	limit.add(command.Flags(), time.Minute, answerLimit)
+	return command
+}
+
+func newTokenList(g *global) *cobra.Command {
+	limit := &deadline{}
+	command := &cobra.Command{
+		Use: "list", Short: "show the tokens, which are secret", Args: exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return onMesh(g, c, limit, func(ctx context.Context, _ *mesh.Mesh, client kubernetes.Interface) error {
+				tokens, err := invite.Tokens(ctx, client)
+				if err != nil {
+					return err
+				}
+				table := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 3, ' ', 0)
+				fmt.Fprintln(table, "TOKEN\tTTL\tEXPIRES\tUSAGES\tDESCRIPTION\tEXTRA GROUPS")
+				for _, t := range tokens {
+					fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", t.Token, t.TTL, t.Expires, t.Usages,
+						orNone(t.Description), orNone(t.Groups))
+				}
+				return table.Flush()
+			})
+		},
+	}
+	limit.add(command.Flags(), time.Minute, answerLimit)
+	return command
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "<none>"
+	}
+	return text
+}
+
+func newTokenDelete(g *global) *cobra.Command {
+	limit := &deadline{}
+	command := &cobra.Command{
+		Use: "delete TOKEN", Short: "delete a token, of which the ID is enough: nobody joins by it any more",
+		Args: exactly("TOKEN"),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := invite.ParseTokenID(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			return onMesh(g, c, limit, func(ctx context.Context, _ *mesh.Mesh, client kubernetes.Interface) error {
+				if err := invite.DeleteToken(ctx, client, id); err != nil {
+					return err
+				}
+				fmt.Fprintf(c.OutOrStdout(), "token %s is deleted\n", id)
+				return nil
+			})
+		},
+	}
+	limit.add(command.Flags(), time.Minute, answerLimit)
+	return command
+}
+
+// onMesh does something with the operator's connection to the mesh that is there.
+func onMesh(g *global, c *cobra.Command, limit *deadline,
+	do func(context.Context, *mesh.Mesh, kubernetes.Interface) error) error {
+	m, err := mesh.Open(g.either(), c.OutOrStdout())
+	if err != nil {
+		return err
+	}
+	client, err := m.Client()
+	if err != nil {
+		return err
+	}
+	return limit.run(c, func(ctx context.Context) error { return do(ctx, m, client) })
+}

@@ -1,0 +1,93 @@
+package invite
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+
+	"keelson.dev/cli/internal/discovery"
+)
+
+// Group is whom a token stands for that machines join by, beside every token's system:bootstrappers.
+const Group = "system:bootstrappers:keelson:node"
+
+// secretOf is the Secret of a token that is good for a time; 0 is for ever.
+func secretOf(token discovery.Token, life time.Duration, description string, now time.Time) *corev1.Secret {
+	data := map[string]string{
+		bootstrapapi.BootstrapTokenIDKey:               token.ID,
+		bootstrapapi.BootstrapTokenSecretKey:           token.Secret,
+		bootstrapapi.BootstrapTokenUsageAuthentication: "true",
+		bootstrapapi.BootstrapTokenUsageSigningKey:     "true",
+		bootstrapapi.BootstrapTokenExtraGroupsKey:      Group,
+	}
+	if description != "" {
+		data[bootstrapapi.BootstrapTokenDescriptionKey] = description
+	}
+	if life > 0 {
+		data[bootstrapapi.BootstrapTokenExpirationKey] = now.Add(life).UTC().Format(time.RFC3339)
+	}
+	return &corev1.Secret{Type: bootstrapapi.SecretTypeBootstrapToken, StringData: data,
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem,
+			Name: bootstrapapi.BootstrapTokenSecretPrefix + token.ID}}
+}
+
+// Listed is a token as an operator sees it.
+type Listed struct {
+	// Token is all of it, TTL and Expires how long it is still good, Usages, Groups and Description what it is for.
+	Token, TTL, Expires, Usages, Groups, Description string
+}
+
+// list reads tokens, in the order of their names.
+func list(secrets []corev1.Secret, now time.Time) []Listed {
+	var all []Listed
+	for _, secret := range secrets {
+		field := func(key string) string { return string(secret.Data[key]) }
+		one := Listed{Token: field(bootstrapapi.BootstrapTokenIDKey) + "." + field(bootstrapapi.BootstrapTokenSecretKey),
+			TTL: "<forever>", Expires: "<never>", Usages: usages(secret.Data),
+			Groups:      field(bootstrapapi.BootstrapTokenExtraGroupsKey),
+			Description: field(bootstrapapi.BootstrapTokenDescriptionKey)}
+		if expires := field(bootstrapapi.BootstrapTokenExpirationKey); expires != "" {
+			one.Expires, one.TTL = expires, "<invalid>" // nobody is believed by it
+			if at, err := time.Parse(time.RFC3339, expires); err == nil {
+				one.TTL = "<expired>"
+				if left := at.Sub(now); left > 0 {
+					one.TTL = duration.ShortHumanDuration(left)
+				}
+			}
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b Listed) int { return strings.Compare(a.Token, b.Token) })
+	return all
+}
+
+func usages(data map[string][]byte) string {
+	var names []string
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		usage, ok := strings.CutPrefix(key, bootstrapapi.BootstrapTokenUsagePrefix)
+		if ok && string(data[key]) == "true" {
+			names = append(names, usage)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// CheckLife says what is wrong with how long a token is to be good.
+func CheckLife(life time.Duration) error {
+	if life < 0 || life > 0 && life < time.Second {
+		return fmt.Errorf("--ttl: %v must be a second or more, or 0 for a token that never expires", life)
+	}
+	return nil
+}
+
+// JoinCommand is what is typed on a machine that is to join.
+func JoinCommand(address string, token discovery.Token, pin string) string {
+	return fmt.Sprintf("keel join %s --token %s %s %s", address, token, discovery.PinFlag, pin)
+}

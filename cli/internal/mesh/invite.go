@@ -1,0 +1,105 @@
+package mesh
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+
+	"keelson.dev/cli/internal/discovery"
+	"keelson.dev/cli/internal/invite"
+	"keelson.dev/cli/internal/plan"
+)
+
+// Invite lets machines join the mesh, or brings what lets them up to date. It tells whether they could before.
+func (m *Mesh) Invite(ctx context.Context) (before bool, err error) {
+	config, err := m.clientConfig()
+	if err != nil {
+		return false, err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return false, fmt.Errorf("building a client: %w", err)
+	}
+	typed, err := m.Client()
+	if err != nil {
+		return false, err
+	}
+	if before, err = invite.Invites(ctx, typed); err != nil {
+		return false, err
+	}
+	authority, err := os.ReadFile(m.Layout.PKI("ca.crt"))
+	if err != nil {
+		return before, fmt.Errorf("reading the mesh's authority: %w", err)
+	}
+	address, err := m.joinAddress()
+	if err != nil {
+		return before, err
+	}
+	left, err := invite.Apply(ctx, client, invite.Input{Server: "https://" + address, CA: authority,
+		Settings: plan.NodeSettings{Pod: m.State.Ranges.Pod, Service: m.State.Ranges.Service,
+			PodNetwork: m.State.PodNetwork, ServiceProxy: m.State.ServiceProxy, DNS: m.State.DNS,
+			Domain: m.State.Domain, VXLAN: m.Layout.Number()}})
+	if len(left) > 0 {
+		m.say("    left as others have changed it: %s", strings.Join(left, ", "))
+	}
+	return before, err
+}
+
+// JoinCommand makes a token that is good for a time and returns by what a machine joins with it.
+func (m *Mesh) JoinCommand(ctx context.Context, life time.Duration, description string) (token discovery.Token,
+	command string, err error) {
+	client, err := m.Client()
+	if err != nil {
+		return token, "", err
+	}
+	address, err := m.joinAddress()
+	if err != nil {
+		return token, "", err
+	}
+	pin, err := m.pin()
+	if err != nil {
+		return token, "", err
+	}
+	if token, err = invite.CreateToken(ctx, client, life, description); err != nil {
+		return token, "", err
+	}
+	return token, invite.JoinCommand(address, token, pin), nil
+}
+
+// joinAddress is where other machines reach the apiserver.
+func (m *Mesh) joinAddress() (string, error) {
+	if !m.State.Systemd {
+		return "", errors.New("machines join a mesh of keel init; keel up has all of its nodes on one machine")
+	}
+	_, advertise, err := m.addresses()
+	if err != nil {
+		return "", err
+	}
+	return net.JoinHostPort(advertise.String(), strconv.Itoa(m.State.Ports[plan.APIServer])), nil
+}
+
+// pin is the hash of the mesh's authority.
+func (m *Mesh) pin() (string, error) {
+	bundle, err := os.ReadFile(m.Layout.PKI("ca.crt"))
+	if err != nil {
+		return "", fmt.Errorf("reading the mesh's authority: %w", err)
+	}
+	block, _ := pem.Decode(bundle)
+	if block == nil {
+		return "", fmt.Errorf("reading the mesh's authority: %s holds no PEM certificate", m.Layout.PKI("ca.crt"))
+	}
+	authority, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return "", fmt.Errorf("reading the mesh's authority: %w", err)
+	}
+	return discovery.PinOf(authority), nil
+}
