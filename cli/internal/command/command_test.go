@@ -26,6 +26,9 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	}
 }
 
+// pin is a hash as it is typed.
+const pin = "--discovery-token-ca-cert-hash sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 // Each mistake gets one line that names it, and the status of a mistake.
 func TestMistakesGetOneLine(t *testing.T) {
 	t.Setenv("KEELSON_DATA_DIR", t.TempDir())
@@ -51,42 +54,61 @@ func TestMistakesGetOneLine(t *testing.T) {
 			"10.0.0.0/16,fd00::/112,fd01::/112 are 3 networks: give one of IPv4, or one of each family"},
 		"init --pod-cidr fd00::/56": {2, "--pod-cidr: fd00::/56 is of IPv6, which a mesh has only beside IPv4: give " +
 			"IPV4,fd00::/56, for example 10.244.0.0/16,fd00:10:244::/56"},
-		"up --dns bind":                   {2, `--dns: "bind" must be coredns, none or an IPv4 address that Pods can ask`},
-		"up --dns 127.0.0.53":             {2, `--dns: "127.0.0.53" must be`},
-		"up --pod-network bridge":         {2, `--pod-network: "bridge" must be routes, vxlan or none`},
-		"up --service-proxy iptables":     {2, `--service-proxy: "iptables" must be nftables or none`},
-		"up --cluster-domain Corp_":       {2, `--cluster-domain: "Corp_": a lowercase RFC 1123 subdomain must consist of`},
-		"up --cgroup-driver runc":         {2, `--cgroup-driver: "runc" must be cgroupfs or systemd`},
-		"up --programs /nosuch":           {1, "--programs: keelson-apiserver is missing in /nosuch"},
-		"init extra":                      {2, `unexpected argument "extra"`},
-		"init --nodes 2":                  {2, "unknown flag: --nodes"},
-		"init --port -1":                  {2, "--port: -1 must be between 0 and 65535"},
-		"init --timeout 0s":               {2, "--timeout: 0s must be greater than 0"},
-		"init --bind-address 127.0.0.1":   {2, `--bind-address: Pods cannot reach 127.0.0.1, a loopback address`},
-		"reset":                           {2, "--yes is missing: reset ends the mesh's Pods"},
-		"reset extra":                     {2, `unexpected argument "extra"`},
-		"reset --yes=maybe":               {2, `--yes`},
-		"down extra":                      {2, `unexpected argument "extra"`},
-		"status -o yaml":                  {2, `--output: "yaml" must be json`},
-		"status":                          {1, "holds no mesh"},
-		"kubeconfig":                      {1, "holds no mesh"},
-		"explain pod":                     {2, "NAME is missing"},
-		"explain pod a b":                 {2, `unexpected argument "b"`},
-		"explain pod a":                   {1, "holds no mesh"},
-		"explain deploy a":                {1, "holds no mesh"},
-		"explain cronjobs":                {2, "NAME is missing"},
-		"explain PDB a":                   {1, "holds no mesh"},
-		"explain secret a":                {1, "holds no mesh"},
-		"explain HPA a":                   {1, "holds no mesh"},
-		"explain quota a":                 {1, "holds no mesh"},
-		"explain pv a":                    {1, "holds no mesh"},
-		"explain pvc a":                   {1, "holds no mesh"},
-		"explain podgroups a":             {1, "holds no mesh"},
-		"explain nodes a":                 {1, "holds no mesh"},
-		"explain ns a":                    {1, "holds no mesh"},
-		"simulate -f x":                   {1, "keelson-scheduler is missing in"},
-		"up --data-dir /proc/nosuch/mesh": {1, "--data-dir: mkdir /proc/nosuch"},
-		"up --data-dir /dev/null":         {1, "--data-dir: "},
+		"up --dns bind":                        {2, `--dns: "bind" must be coredns, none or an IPv4 address that Pods can ask`},
+		"up --dns 127.0.0.53":                  {2, `--dns: "127.0.0.53" must be`},
+		"up --pod-network bridge":              {2, `--pod-network: "bridge" must be routes, vxlan or none`},
+		"up --service-proxy iptables":          {2, `--service-proxy: "iptables" must be nftables or none`},
+		"up --cluster-domain Corp_":            {2, `--cluster-domain: "Corp_": a lowercase RFC 1123 subdomain must consist of`},
+		"up --cgroup-driver runc":              {2, `--cgroup-driver: "runc" must be cgroupfs or systemd`},
+		"up --programs /nosuch":                {1, "--programs: keelson-apiserver is missing in /nosuch"},
+		"init extra":                           {2, `unexpected argument "extra"`},
+		"init --nodes 2":                       {2, "unknown flag: --nodes"},
+		"init --port -1":                       {2, "--port: -1 must be between 0 and 65535"},
+		"init --timeout 0s":                    {2, "--timeout: 0s must be greater than 0"},
+		"init --bind-address 127.0.0.1":        {2, `--bind-address: Pods cannot reach 127.0.0.1, a loopback address`},
+		"join extra extra":                     {2, `unexpected argument "extra"`},
+		"join 192.0.2.1":                       {2, "--token is missing: keel token create --print-join-command"},
+		"join --token abcdef.0123456789abcdef": {2, "ADDRESS:PORT is missing"},
+		"join 192.0.2.1 --token abcdef.0123456789abcdef": {2,
+			"--discovery-token-ca-cert-hash is missing: without it"},
+		"join 192.0.2.1 --token abcdef.secret " + pin:             {2, "--token: a token is ID.SECRET, six and sixteen"},
+		"join 192.0.2.1:0 --token abcdef.0123456789abcdef " + pin: {2, `"192.0.2.1:0" must be the apiserver's address`},
+		"join a_b --token abcdef.0123456789abcdef " + pin:         {2, `"a_b" must be the apiserver's address`},
+		"join --discovery-token-ca-cert-hash sha256:00":           {2, `"sha256:00" must be sha256: and 64`},
+		"join --node-ip 127.0.0.1":                                {2, `--node-ip: "127.0.0.1" must be an IPv4 address of this machine`},
+		"join --timeout 0s":                                       {2, "--timeout: 0s must be greater than 0"},
+		"token bogus":                                             {2, `unknown command "bogus": keel token has create, list and delete`},
+		"token create --ttl -1s":                                  {2, "--ttl: -1s must be a second or more, or 0"},
+		"token create --ttl 999ms":                                {2, "--ttl: 999ms must be a second or more, or 0"},
+		"token create":                                            {1, "holds no mesh"},
+		"token list":                                              {1, "holds no mesh"},
+		"token delete":                                            {2, "TOKEN is missing"},
+		"token delete ABCDEF":                                     {2, "TOKEN: neither a token nor its ID"},
+		"token delete abcdef":                                     {1, "holds no mesh"},
+		"reset":                                                   {2, "--yes is missing: reset ends the mesh's Pods"},
+		"reset extra":                                             {2, `unexpected argument "extra"`},
+		"reset --yes=maybe":                                       {2, `--yes`},
+		"down extra":                                              {2, `unexpected argument "extra"`},
+		"status -o yaml":                                          {2, `--output: "yaml" must be json`},
+		"status":                                                  {1, "holds no mesh"},
+		"kubeconfig":                                              {1, "holds no mesh"},
+		"explain pod":                                             {2, "NAME is missing"},
+		"explain pod a b":                                         {2, `unexpected argument "b"`},
+		"explain pod a":                                           {1, "holds no mesh"},
+		"explain deploy a":                                        {1, "holds no mesh"},
+		"explain cronjobs":                                        {2, "NAME is missing"},
+		"explain PDB a":                                           {1, "holds no mesh"},
+		"explain secret a":                                        {1, "holds no mesh"},
+		"explain HPA a":                                           {1, "holds no mesh"},
+		"explain quota a":                                         {1, "holds no mesh"},
+		"explain pv a":                                            {1, "holds no mesh"},
+		"explain pvc a":                                           {1, "holds no mesh"},
+		"explain podgroups a":                                     {1, "holds no mesh"},
+		"explain nodes a":                                         {1, "holds no mesh"},
+		"explain ns a":                                            {1, "holds no mesh"},
+		"simulate -f x":                                           {1, "keelson-scheduler is missing in"},
+		"up --data-dir /proc/nosuch/mesh":                         {1, "--data-dir: mkdir /proc/nosuch"},
+		"up --data-dir /dev/null":                                 {1, "--data-dir: "},
 		"kubeconfig --data-dir /tmp/" + strings.Repeat("x", 90): {1, "too long for the sockets"},
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -106,7 +128,8 @@ func TestHelpListsTheCommands(t *testing.T) {
 	if code := Execute(t.Context(), nil, &out, &errOut); code != 0 {
 		t.Fatal(errOut.String())
 	}
-	for _, command := range []string{"up", "down", "init", "reset", "kubeconfig", "status", "explain", "simulate"} {
+	for _, command := range []string{"up", "down", "init", "join", "token", "reset", "kubeconfig", "status",
+		"explain", "simulate"} {
 		if !strings.Contains(out.String(), "\n  "+command+" ") {
 			t.Errorf("%s is not in the help", command)
 		}

@@ -15,15 +15,40 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// meshFlags are the flags of whatever starts a mesh, as they are typed.
-type meshFlags struct {
-	podRange, serviceRange  string
-	bindAddress             string
-	port                    int
-	podNetwork, proxy       string
-	dns, domain             string
+// nodeFlags are the flags of whatever starts nodes, as they are typed.
+type nodeFlags struct {
 	programs, images, level string
 	deadline
+}
+
+func (f *nodeFlags) add(set *pflag.FlagSet, timeout time.Duration) {
+	set.StringVar(&f.programs, "programs", "", "folder of the daemons' and tools' programs; default: keel's own")
+	set.StringVar(&f.images, "images", "", "folder of the image archives to import; default: images beside keel")
+	set.StringVar(&f.level, "log-level", "info", "log level of the daemons: debug, info, warn or error")
+	f.deadline.add(set, timeout, "how long all of it may take, cluster DNS included")
+}
+
+func (f *nodeFlags) options(dataDir string) (mesh.Options, error) {
+	options := mesh.Options{DataDir: dataDir, Programs: f.programs, Images: f.images, LogLevel: f.level}
+	if err := f.deadline.check(); err != nil {
+		return options, err
+	}
+	switch f.level {
+	case "debug", "info", "warn", "error":
+	default:
+		return options, fmt.Errorf("--log-level: %q must be debug, info, warn or error", f.level)
+	}
+	return options, fillFolders(&options)
+}
+
+// meshFlags are the flags of whatever starts a mesh, as they are typed.
+type meshFlags struct {
+	nodeFlags
+	podRange, serviceRange string
+	bindAddress            string
+	port                   int
+	podNetwork, proxy      string
+	dns, domain            string
 }
 
 // formerNames are those that flags had before, with which they are still taken.
@@ -49,31 +74,21 @@ func (f *meshFlags) add(set *pflag.FlagSet, timeout time.Duration, port string) 
 		"installed, none, or the address of what others install; default later: as it is")
 	set.StringVar(&f.domain, "cluster-domain", plan.DefaultDomain, "domain of the names of Services and Pods; "+
 		"default later: as it is")
-	set.StringVar(&f.programs, "programs", "", "folder of the daemons' and tools' programs; default: keel's own")
-	set.StringVar(&f.images, "images", "", "folder of the image archives to import; default: images beside keel")
-	set.StringVar(&f.level, "log-level", "info", "log level of the daemons: debug, info, warn or error")
-	f.deadline.add(set, timeout, "how long all of it may take, cluster DNS included")
+	f.nodeFlags.add(set, timeout)
 }
 
 func (f *meshFlags) options(dataDir string, given func(flag string) bool) (mesh.Options, error) {
-	options := mesh.Options{
-		DataDir: dataDir, Port: f.port, Programs: f.programs, Images: f.images, LogLevel: f.level,
+	options, err := f.nodeFlags.options(dataDir)
+	if err != nil {
+		return options, err
 	}
+	options.Port = f.port
 	if err := f.keptOptions(&options, given); err != nil {
 		return options, err
 	}
 	if f.port < 0 || f.port > 65535 {
 		return options, fmt.Errorf("--port: %d must be between 0 and 65535", f.port)
 	}
-	if err := f.deadline.check(); err != nil {
-		return options, err
-	}
-	switch f.level {
-	case "debug", "info", "warn", "error":
-	default:
-		return options, fmt.Errorf("--log-level: %q must be debug, info, warn or error", f.level)
-	}
-	var err error
 	if options.BindAddress, err = netip.ParseAddr(f.bindAddress); err != nil || !options.BindAddress.Is4() {
 		return options, fmt.Errorf("--bind-address: %q must be an IPv4 address", f.bindAddress)
 	}
@@ -87,7 +102,7 @@ func (f *meshFlags) options(dataDir string, given func(flag string) bool) (mesh.
 	if options.ServiceRange, err = plan.ParseRange(f.serviceRange); err != nil {
 		return options, fmt.Errorf("%s: %w", plan.ServiceRangeFlag, err)
 	}
-	return options, fillFolders(&options)
+	return options, nil
 }
 
 // keptOptions takes over what was typed; what was not stays as it is.

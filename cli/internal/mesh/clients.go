@@ -13,7 +13,7 @@ import (
 	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
 )
 
-// Client returns the operator's connection to the apiserver.
+// Client returns the operator's connection to the apiserver, on a worker that of its node.
 func (m *Mesh) Client() (kubernetes.Interface, error) {
 	config, err := m.clientConfig()
 	if err != nil {
@@ -27,9 +27,13 @@ func (m *Mesh) Client() (kubernetes.Interface, error) {
 }
 
 func (m *Mesh) clientConfig() (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", m.Layout.Kubeconfig(plan.AdminCertificate))
+	file := m.Layout.Kubeconfig(plan.AdminCertificate)
+	if m.State.Worker() {
+		file = m.workerFiles().Kubeconfig()
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", file)
 	if err != nil {
-		return nil, fmt.Errorf("reading the operator's kubeconfig: %w", err)
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	config.UserAgent, config.QPS = "keel", -1
 	return config, nil

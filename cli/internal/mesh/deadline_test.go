@@ -106,7 +106,7 @@ func TestEveryStepEndsWithItsContext(t *testing.T) {
 			return subprocess.WaitReady(ctx, running, m.readiness(nil, containerd))
 		}, "deaf is not ready: asking containerd for its status"},
 		"init: lock": {func(ctx context.Context) error {
-			_, err := m.prepareUnits(ctx, options)
+			_, err := m.prepareUnits(ctx, options, m.settle, m.prepare)
 			return err
 		}, "waiting for another keel, which is choosing ports and holds "},
 		"init: look": {func(ctx context.Context) error {

@@ -9,6 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
+	"k8s.io/client-go/tools/clientcmd"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"keelson.dev/cli/internal/plan"
@@ -39,6 +41,8 @@ type fakeSystemd struct {
 	enabled map[string]bool
 	running map[string]*fakeProcess
 	nextPID int
+	// wanted are the units that there are to be.
+	wanted []string
 	// calls are the verbs and units, without what is only asked.
 	calls []string
 	// cut ends keel at a call that changes something, counted from 1; after tells whether that call is still done.
@@ -61,7 +65,7 @@ type fakeProcess struct {
 // newFakeSystemd is one without units.
 func newFakeSystemd(t *testing.T) *fakeSystemd {
 	f := &fakeSystemd{t: t, dir: t.TempDir(), proc: t.TempDir(), loaded: map[string]string{},
-		enabled: map[string]bool{}, running: map[string]*fakeProcess{}, nextPID: 1}
+		wanted: plan.UnitNames(), enabled: map[string]bool{}, running: map[string]*fakeProcess{}, nextPID: 1}
 	t.Cleanup(func() {
 		for name := range f.running {
 			f.stop(name)
@@ -225,9 +229,15 @@ func (f *fakeSystemd) daemon(args []string) (stop func()) {
 	if certificate == "--tls-" {
 		key = flags["--tls-private-key-file"]
 	}
-	pair, err := tls.LoadX509KeyPair(flags[certificate+"cert-file"], key)
-	if err != nil {
-		f.t.Fatal(err)
+	var pair tls.Certificate
+	if key == "" { // a worker's
+		f.bootstrap(flags["--bootstrap-kubeconfig"], flags["--kubeconfig"])
+		pair = madeInMemory(f.t)
+	} else {
+		var err error
+		if pair, err = tls.LoadX509KeyPair(flags[certificate+"cert-file"], key); err != nil {
+			f.t.Fatal(err)
+		}
 	}
 	listener, err := tls.Listen("tcp", address, &tls.Config{Certificates: []tls.Certificate{pair}})
 	if err != nil {
@@ -237,6 +247,32 @@ func (f *fakeSystemd) daemon(args []string) (stop func()) {
 		ErrorLog: log.New(io.Discard, "", 0)}
 	go func() { _ = server.Serve(listener) }()
 	return func() { _ = server.Close() }
+}
+
+// bootstrap gets an agent a certificate, unless it has one, as somebody believes it by.
+func (f *fakeSystemd) bootstrap(from, to string) {
+	if _, err := os.Stat(to); err == nil {
+		return
+	}
+	config, err := clientcmd.LoadFromFile(from)
+	if err != nil {
+		f.t.Errorf("the agent has nothing to ask by: %v", err)
+		return
+	}
+	for _, user := range config.AuthInfos {
+		user.Token = nodeCredential
+	}
+	if err := clientcmd.WriteToFile(*config, to); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// madeInMemory is a certificate that nobody vouches for.
+func madeInMemory(t *testing.T) tls.Certificate {
+	server := httptest.NewUnstartedServer(nil)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.TLS.Certificates[0]
 }
 
 func answer(w http.ResponseWriter, r *http.Request) {
@@ -304,7 +340,7 @@ func (f *fakeSystemd) runtime(node string) (stop func()) {
 // expect checks that all units run what their files say, and start with the machine.
 func (f *fakeSystemd) expect(t *testing.T) {
 	t.Helper()
-	for _, name := range plan.UnitNames() {
+	for _, name := range f.wanted {
 		content, err := os.ReadFile(filepath.Join(f.dir, name))
 		process := f.running[name]
 		if err != nil || process == nil || !f.enabled[name] || f.loaded[name] != string(content) {

@@ -32,7 +32,7 @@ func (e *UnfitError) Error() string {
 func Init(ctx context.Context, m *Mesh, options Options) error {
 	options.Nodes, options.CgroupDriver = 1, plan.Systemd
 	// All that can be known beforehand is looked at before anything is written.
-	if err := m.check(ctx, options); err != nil {
+	if err := m.check(ctx, options, m.settle); err != nil {
 		return err
 	}
 	unlock, err := state.Open(m.Layout)
@@ -40,10 +40,15 @@ func Init(ctx context.Context, m *Mesh, options Options) error {
 		return err
 	}
 	defer unlock()
-	tiers, err := m.prepareUnits(ctx, options)
+	tiers, err := m.prepareUnits(ctx, options, m.settle, m.prepare)
 	if err != nil {
 		return err
 	}
+	return m.install(ctx, options, tiers)
+}
+
+// install has systemd run the units, tier by tier, gives their node its images, and waits until that is ready.
+func (m *Mesh) install(ctx context.Context, options Options, tiers [][]plan.Unit) error {
 	if err := m.convergeUnits(ctx, slices.Concat(tiers...)); err != nil {
 		return err
 	}
@@ -64,8 +69,11 @@ func Init(ctx context.Context, m *Mesh, options Options) error {
 	return m.step(ctx, "waiting for the node "+m.State.Nodes[0].Name, m.awaitNode)
 }
 
+// settling reads the record and decides in memory what the mesh keeps from its first run on.
+type settling func(context.Context, Options) error
+
 // check says what keeps the mesh from running here, and changes nothing.
-func (m *Mesh) check(ctx context.Context, options Options) error {
+func (m *Mesh) check(ctx context.Context, options Options, settle settling) error {
 	var problems []string
 	note := func(err error) {
 		if err != nil {
@@ -82,7 +90,7 @@ func (m *Mesh) check(ctx context.Context, options Options) error {
 	note(state.Check(m.Layout))
 	// Where systemd or the record cannot be asked, nothing can be said of ports and ranges.
 	if machine.Systemctl && machine.Systemd {
-		note(m.settle(ctx, options))
+		note(settle(ctx, options))
 	}
 	if len(problems) > 0 {
 		return &UnfitError{Problems: problems}
@@ -93,7 +101,7 @@ func (m *Mesh) check(ctx context.Context, options Options) error {
 // look looks at the machine.
 func (m *Mesh) look(options Options) (plan.Machine, error) {
 	machine := plan.Machine{Root: os.Geteuid() == 0, Systemd: systemd.Runs(), Systemctl: systemd.Installed(),
-		Programs: options.Programs, MissingPrograms: missingPrograms(options), ForeignUnits: map[string]string{}}
+		Worker: options.Join != nil, Programs: options.Programs, MissingPrograms: missingPrograms(options), ForeignUnits: map[string]string{}}
 	if m.Units != nil { // a stand-in
 		machine.Systemd, machine.Systemctl = true, true
 	}
@@ -117,7 +125,7 @@ func (m *Mesh) look(options Options) (plan.Machine, error) {
 	return machine, failed
 }
 
-// settle reads the record and decides in memory what the mesh keeps from its first run on.
+// settle is the settling of keel init.
 func (m *Mesh) settle(ctx context.Context, options Options) error {
 	var err error
 	m.State, err = state.Load(m.Layout)
@@ -127,6 +135,10 @@ func (m *Mesh) settle(ctx context.Context, options Options) error {
 	}
 	if !fresh && !m.State.Systemd {
 		return fmt.Errorf("--data-dir: %s holds a mesh of keel up: choose another folder", m.Layout.Dir)
+	}
+	if m.State.Worker() {
+		return fmt.Errorf("--data-dir: %s is of a worker of the mesh at %s: keel join brings it up to date",
+			m.Layout.Dir, m.State.Server)
 	}
 	m.State.Systemd = true
 	if options.NodeName, err = m.nodeName(options.NodeName); err != nil {
@@ -181,13 +193,14 @@ func (m *Mesh) activeProcesses(ctx context.Context, node string) ([]string, erro
 }
 
 // prepareUnits records what the mesh keeps, makes all that its processes find on their start, and renders the units.
-func (m *Mesh) prepareUnits(ctx context.Context, options Options) ([][]plan.Unit, error) {
+func (m *Mesh) prepareUnits(ctx context.Context, options Options, settle settling, prepare func(Options) error,
+) ([][]plan.Unit, error) {
 	unlock, err := state.LockMachine(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if err := m.settle(ctx, options); err != nil {
+	if err := settle(ctx, options); err != nil {
 		return nil, err
 	}
 	// It is recorded before anything of it exists.
@@ -195,7 +208,7 @@ func (m *Mesh) prepareUnits(ctx context.Context, options Options) ([][]plan.Unit
 		return nil, err
 	}
 	if err := m.step(ctx, "preparing certificates", func(context.Context) error {
-		return m.prepare(options)
+		return prepare(options)
 	}); err != nil {
 		return nil, err
 	}

@@ -49,6 +49,10 @@ func Open(dataDir string, out io.Writer) (*Mesh, error) {
 	if err != nil {
 		return nil, err
 	}
+	if recorded.Worker() {
+		return nil, fmt.Errorf("--data-dir: %s is of a worker of the mesh at %s: ask on the machine of its keel init",
+			layout.Dir, recorded.Server)
+	}
 	return &Mesh{Layout: layout, State: recorded, Out: out}, nil
 }
 
@@ -105,6 +109,10 @@ func (m *Mesh) always(what string, do func() error) error {
 
 // TLSClient presents the operator's certificate and trusts the mesh's CA alone.
 func (m *Mesh) TLSClient() (*tls.Config, error) {
+	if m.State.Worker() {
+		// Only whether the agent is ready is asked, at loopback; what it shows there it has made in memory.
+		return &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, nil //nolint:gosec // as said
+	}
 	pair, err := tls.LoadX509KeyPair(m.Layout.PKI(plan.AdminCertificate+".crt"),
 		m.Layout.PKI(plan.AdminCertificate+".key"))
 	if err != nil {
@@ -155,7 +163,7 @@ func (m *Mesh) processInput(programs, logLevel string) (plan.ProcessInput, error
 		PodNetwork: m.State.PodNetwork, ServiceProxy: m.State.ServiceProxy,
 		Layout: m.Layout, Ranges: m.State.Ranges, Ports: m.State.Ports, Nodes: m.State.NodeNames(),
 		BindAddress: bind, Advertise: advertise, Programs: programs, LogLevel: logLevel,
-		Hosts: !m.State.Systemd,
+		Hosts: !m.State.Systemd, Server: m.State.Server, VXLAN: m.State.VXLAN,
 	}, err
 }
 

@@ -12,9 +12,9 @@ import (
 	"keelson.dev/cli/internal/state"
 )
 
-// Reset ends what Init has started: units, Pods, and all that their node has left in the kernel. The data stays, and a
-// later Init goes on from it. Processes and Pods are ended even after a step has failed, and a run that was cut off is
-// finished by the next one.
+// Reset ends what Init or Join has started: units, Pods, and all that their node has left in the kernel. The data
+// stays, and a later one goes on from it. Processes and Pods are ended even after a step has failed, and a run that was
+// cut off is finished by the next one.
 func Reset(ctx context.Context, m *Mesh) error {
 	own, err := m.ownUnits()
 	if err != nil {
@@ -48,8 +48,19 @@ func Reset(ctx context.Context, m *Mesh) error {
 	}); err != nil {
 		return err
 	}
-	m.say("reset; store, certificates, images and volumes are kept in %s: keel init goes on from them", m.Layout.Dir)
+	m.sayReset()
 	return nil
+}
+
+// sayReset says what is left. A node may not take itself off the API.
+func (m *Mesh) sayReset() {
+	if !m.State.Worker() {
+		m.say("reset; store, certificates, images and volumes are kept in %s: keel init goes on from them", m.Layout.Dir)
+		return
+	}
+	m.say("reset; certificates, images and volumes are kept in %s: keel join goes on from them", m.Layout.Dir)
+	m.say("The Node stays in the mesh at %s until somebody there takes it away: kubectl delete node %s",
+		m.State.Server, strings.Join(m.State.NodeNames(), " "))
 }
 
 // ownUnits are the units of this mesh that are there, in the order of starting.

@@ -14,7 +14,7 @@ import (
 // KeepNodes leaves the number of nodes as it is; a new mesh gets one.
 const KeepNodes = -1
 
-// Options are what `keel up` or `keel init` is asked for.
+// Options are what `keel up`, `keel init` or `keel join` is asked for.
 type Options struct {
 	DataDir string
 	// Nodes is how many nodes there are to be, or KeepNodes.
@@ -35,6 +35,8 @@ type Options struct {
 	Programs string
 	Images   string
 	LogLevel string
+	// Join is what `keel join` is asked for beside that; nil for the others.
+	Join *Joining
 }
 
 // decide settles what later runs keep, in memory alone. Running are the processes that hold their ports.
@@ -80,7 +82,8 @@ func (m *Mesh) decideRanges(options Options, nodes int) error {
 		return err
 	}
 	in := plan.RangesInput{Pod: options.PodRange, Service: options.ServiceRange, Routes: routes, Claimed: claimed,
-		IPv6: host.HasIPv6(), Nodes: nodes, PodNetwork: m.State.PodNetwork, Apart: m.State.Systemd}
+		IPv6: host.HasIPv6(), Nodes: nodes, PodNetwork: m.State.PodNetwork, Apart: m.State.Systemd,
+		Given: m.State.Worker()}
 	if recorded := m.State.Ranges; recorded.Pod.IsValid() {
 		if err := sameRange(plan.PodRangeFlag, recorded.Pod, in.Pod); err != nil {
 			return err
@@ -170,7 +173,7 @@ func (m *Mesh) decidePorts(options Options, running []string) error {
 		held[plan.StreamPort(process)] = true
 	}
 	needs := plan.PortNeeds(plan.NeedsInput{Layout: m.Layout, Nodes: m.State.NodeNames(), APIServer: options.Port,
-		Expected: m.State.Systemd})
+		Expected: m.State.Systemd, Worker: m.State.Worker()})
 	m.State.Ports, err = plan.DecidePorts(plan.PortsInput{
 		Needs: needs, Remembered: m.State.Ports, Running: held,
 		Free: func(node string, port int) bool {

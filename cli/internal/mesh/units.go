@@ -158,11 +158,19 @@ func (m *Mesh) awaitNode(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the node %s is not ready in time: %s; keel explain node %[1]s says more",
-				m.State.Nodes[0].Name, last)
+			return fmt.Errorf("the node %s is not ready in time: %s; %s says more", m.State.Nodes[0].Name, last,
+				m.explainNode())
 		case <-ticker.C:
 		}
 	}
+}
+
+// explainNode is the command that tells why the machine's node is as it is.
+func (m *Mesh) explainNode() string {
+	if m.State.Worker() {
+		return "journalctl -u " + plan.UnitName(plan.NodeagentProcess(""))
+	}
+	return "keel explain node " + m.State.Nodes[0].Name
 }
 
 // Process is what is known of a process of the mesh, whoever runs it.

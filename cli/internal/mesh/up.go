@@ -51,6 +51,10 @@ func Up(ctx context.Context, m *Mesh, options Options) error {
 
 // underSystemd says who has the mesh in keel's place.
 func (m *Mesh) underSystemd() error {
+	if m.State.Worker() {
+		return fmt.Errorf("--data-dir: systemd runs a worker in %s: keel join brings it up to date, keel reset ends it",
+			m.Layout.Dir)
+	}
 	return fmt.Errorf("--data-dir: systemd runs the mesh in %s: keel init brings it up to date, keel reset ends it",
 		m.Layout.Dir)
 }
@@ -175,7 +179,10 @@ var (
 
 // missingPrograms lists what a half-built checkout lacks.
 func missingPrograms(options Options) []string {
-	programs := controlPlanePrograms
+	var programs []string
+	if options.Join == nil {
+		programs = controlPlanePrograms
+	}
 	if options.Nodes > 0 {
 		programs = slices.Concat(programs, nodePrograms)
 	}

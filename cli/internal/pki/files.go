@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/google/renameio/v2"
 	"k8s.io/client-go/util/keyutil"
@@ -95,4 +97,24 @@ func replaceFile(file string, content []byte) error {
 		return fmt.Errorf("writing %s: %w", file, err)
 	}
 	return nil
+}
+
+// ensureFile writes a file as replaceFile does, where it is missing or differs.
+func ensureFile(path string, content []byte) error {
+	have, err := os.ReadFile(path)
+	if err == nil && bytes.Equal(have, content) {
+		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading %s: %w", path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("making the folder of %s: %w", path, err)
+	}
+	return replaceFile(path, content)
+}
+
+// EnsureForeignAuthority writes the authority of a mesh of which another machine has the key.
+func EnsureForeignAuthority(layout plan.Layout, authority []byte) error {
+	return ensureFile(layout.PKI("ca.crt"), authority)
 }

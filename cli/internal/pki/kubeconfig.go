@@ -1,12 +1,8 @@
 package pki
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -24,26 +20,25 @@ func EnsureKubeconfig(layout plan.Layout, file, server string) error {
 			return fmt.Errorf("reading %s for its kubeconfig: %w", part, err)
 		}
 	}
+	user := &clientcmdapi.AuthInfo{ClientCertificateData: content[1], ClientKeyData: content[2]}
+	return ensureKubeconfig(layout.Kubeconfig(file), file, server, content[0], user)
+}
+
+// EnsureBootstrapKubeconfig writes the connection file of who has a bootstrap token, where it is missing or differs.
+func EnsureBootstrapKubeconfig(path, server string, authority []byte, token string) error {
+	return ensureKubeconfig(path, "bootstrap", server, authority, &clientcmdapi.AuthInfo{Token: token})
+}
+
+func ensureKubeconfig(path, name, server string, authority []byte, user *clientcmdapi.AuthInfo) error {
 	const cluster = "keelson"
 	config := clientcmdapi.NewConfig()
-	config.Clusters[cluster] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: content[0]}
-	config.AuthInfos[file] = &clientcmdapi.AuthInfo{ClientCertificateData: content[1], ClientKeyData: content[2]}
-	config.Contexts[cluster] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: file}
+	config.Clusters[cluster] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: authority}
+	config.AuthInfos[name] = user
+	config.Contexts[cluster] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: name}
 	config.CurrentContext = cluster
 	text, err := clientcmd.Write(*config)
 	if err != nil {
-		return fmt.Errorf("rendering the kubeconfig of %s: %w", file, err)
+		return fmt.Errorf("rendering the kubeconfig of %s: %w", name, err)
 	}
-	path := layout.Kubeconfig(file)
-	have, err := os.ReadFile(path)
-	if err == nil && bytes.Equal(have, text) {
-		return nil
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading %s: %w", path, err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("making the folder of the kubeconfigs: %w", err)
-	}
-	return replaceFile(path, text)
+	return ensureFile(path, text)
 }

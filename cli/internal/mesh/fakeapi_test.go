@@ -1,0 +1,149 @@
+package mesh
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/cluster-bootstrap/token/jws"
+
+	"keelson.dev/cli/internal/discovery"
+	"keelson.dev/cli/internal/invite"
+	"keelson.dev/cli/internal/pki"
+	"keelson.dev/cli/internal/plan"
+)
+
+// nodeCredential is by what the agents of fakeSystemd are believed once they have joined.
+const nodeCredential = "a-certificate"
+
+// fakeAPI answers as the apiserver of a mesh that machines join.
+type fakeAPI struct {
+	*httptest.Server
+	layout plan.Layout
+	token  discovery.Token
+
+	mu sync.Mutex // guards all below
+	// signs tells whether cluster-info is signed by the token, believes whether the token is.
+	signs, believes bool
+	settings        string
+	// living are the nodes that are ready.
+	living map[string]bool
+	// skew is how far its clock is ahead.
+	skew time.Duration
+}
+
+// newFakeAPI has an authority of its own.
+func newFakeAPI(t *testing.T) *fakeAPI {
+	t.Helper()
+	f := &fakeAPI{layout: plan.Layout{Dir: t.TempDir()}, token: discovery.Token{ID: "abcdef", Secret: "0123456789abcdef"},
+		signs: true, believes: true, living: map[string]bool{}}
+	certificates := []plan.Certificate{{File: "apiserver", User: "apiserver", Hosts: []string{"localhost"},
+		Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}}
+	if _, err := pki.Ensure(f.layout, certificates, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.LoadX509KeyPair(f.layout.PKI("apiserver.crt"), f.layout.PKI("apiserver.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods, _ := plan.ParseRange("10.201.0.0/16")
+	services, _ := plan.ParseRange("10.202.0.0/16")
+	f.settings, err = plan.NodeSettings{Pod: pods, Service: services, PodNetwork: plan.VXLAN,
+		ServiceProxy: plan.NFTables, DNS: plan.CoreDNS, Domain: "mesh.local", VXLAN: 4711}.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(f.answer))
+	f.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	f.Config.ErrorLog = log.New(io.Discard, "", 0)
+	f.StartTLS()
+	t.Cleanup(f.Close)
+	return f
+}
+
+// change does something with what it answers.
+func (f *fakeAPI) change(do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	do()
+}
+
+func (f *fakeAPI) address() string { return strings.TrimPrefix(f.URL, "https://") }
+
+func (f *fakeAPI) authority(t *testing.T) []byte {
+	t.Helper()
+	content, err := os.ReadFile(f.layout.PKI("ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// joining is by what a machine joins.
+func (f *fakeAPI) joining(t *testing.T) *Joining {
+	t.Helper()
+	pin, err := (&Mesh{Layout: f.layout}).pin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Joining{Address: f.address(), Token: f.token, Pins: []string{pin}}
+}
+
+func (f *fakeAPI) answer(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Date", time.Now().Add(f.skew).UTC().Format(http.TimeFormat))
+	who, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	name := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	believed := who == nodeCredential || f.believes && who == f.token.String()
+	switch {
+	case name == "cluster-info":
+		f.configMap(w, name, f.info())
+	case !believed:
+		refuse(w, http.StatusUnauthorized, "Unauthorized")
+	case name == plan.NodeSettingsName:
+		f.configMap(w, name, map[string]string{plan.NodeSettingsKey: f.settings})
+	case strings.HasPrefix(r.URL.Path, "/api/v1/nodes/") && (who == nodeCredential || f.living[name]):
+		answer(w, r)
+	default:
+		refuse(w, http.StatusNotFound, "NotFound")
+	}
+}
+
+// info is what cluster-info has.
+func (f *fakeAPI) info() map[string]string {
+	authority, err := os.ReadFile(f.layout.PKI("ca.crt"))
+	if err != nil {
+		panic(err)
+	}
+	values, err := invite.Input{Server: f.URL, CA: authority}.ClusterInfo()
+	if err != nil {
+		panic(err)
+	}
+	info := map[string]string{"kubeconfig": values}
+	if f.signs {
+		info["jws-kubeconfig-"+f.token.ID], _ = jws.ComputeDetachedSignature(values, f.token.ID, f.token.Secret)
+	}
+	return info
+}
+
+func (f *fakeAPI) configMap(w http.ResponseWriter, name string, data map[string]string) {
+	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "ConfigMap", "apiVersion": "v1",
+		"metadata": map[string]string{"name": name}, "data": data})
+}
+
+func refuse(w http.ResponseWriter, code int, reason string) {
+	w.WriteHeader(code)
+	fmt.Fprintf(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": %q, "code": %d}`, reason, code)
+}

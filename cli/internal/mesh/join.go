@@ -1,0 +1,215 @@
+package mesh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+
+	"keelson.dev/cli/internal/discovery"
+	"keelson.dev/cli/internal/host"
+	"keelson.dev/cli/internal/pki"
+	"keelson.dev/cli/internal/plan"
+	"keelson.dev/cli/internal/state"
+)
+
+// Joining is what a machine joins a mesh by.
+type Joining struct {
+	// Address is where the apiserver is asked at first, Token and Pins are why it is believed. Without an address the
+	// machine is brought up to date that has joined already.
+	Address string
+	Token   discovery.Token
+	Pins    []string
+	// NodeIP is the node's address; the zero Addr leaves the choice to the plan.
+	NodeIP netip.Addr
+}
+
+// worker is a machine that joins a mesh.
+type worker struct {
+	*Mesh
+	// found is the mesh that was asked for, once it has answered.
+	found *discovery.Mesh
+}
+
+// Join makes this machine a node of a mesh that another machine runs, or brings it up to date, and waits until the node
+// is ready. What a run that was cut off has left is taken up where it is.
+func Join(ctx context.Context, m *Mesh, options Options) error {
+	options.Nodes, options.CgroupDriver = 1, plan.Systemd
+	w := &worker{Mesh: m}
+	// All that can be known beforehand is looked at before anything is written.
+	if err := m.check(ctx, options, w.settle); err != nil {
+		return err
+	}
+	unlock, err := state.Open(m.Layout)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	tiers, err := m.prepareUnits(ctx, options, w.settle, w.prepare)
+	if err != nil {
+		return err
+	}
+	if err := m.install(ctx, options, tiers); err != nil {
+		return err
+	}
+	// The agent goes on by its certificate: nobody has to find the token here.
+	if err := os.Remove(m.workerFiles().BootstrapKubeconfig()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("removing the token: %w", err)
+	}
+	return nil
+}
+
+// workerFiles are those of the only node.
+func (m *Mesh) workerFiles() plan.NodeLayout { return m.Layout.Node(m.State.Nodes[0].Name) }
+
+// joined tells whether the agent has had a certificate.
+func (m *Mesh) joined() bool {
+	if len(m.State.Nodes) == 0 {
+		return false
+	}
+	_, err := os.Stat(m.workerFiles().Kubeconfig())
+	return err == nil
+}
+
+// settle is the settling of keel join.
+func (w *worker) settle(ctx context.Context, options Options) error {
+	var err error
+	w.State, err = state.Load(w.Layout)
+	fresh := errors.Is(err, os.ErrNotExist)
+	if err != nil && !fresh {
+		return err
+	}
+	if !fresh && !w.State.Worker() {
+		return fmt.Errorf("--data-dir: %s holds a mesh of this machine's own: end it (keel reset, keel down) and remove "+
+			"the folder, or choose another one", w.Layout.Dir)
+	}
+	joined := w.joined()
+	if err := w.find(ctx, options.Join, joined); err != nil {
+		return err
+	}
+	if w.found != nil {
+		if err := w.adopt(&options); err != nil {
+			return err
+		}
+	}
+	w.State.Systemd = true
+	if options.NodeName, err = w.nodeName(options.NodeName); err != nil {
+		return err
+	}
+	if err := w.checkName(ctx, options.NodeName, joined); err != nil {
+		return err
+	}
+	if err := w.decideNodeAddress(ctx, options.Join.NodeIP); err != nil {
+		return err
+	}
+	active, err := w.activeProcesses(ctx, options.NodeName)
+	if err != nil {
+		return err
+	}
+	return w.decide(options, active)
+}
+
+// find asks for the mesh, once, unless nothing is asked for.
+func (w *worker) find(ctx context.Context, asked *Joining, joined bool) error {
+	switch {
+	case w.found != nil:
+		return nil
+	case asked.Address == "" && joined:
+		return nil
+	case asked.Address == "":
+		return errors.New("this machine has not joined a mesh yet: keel token create --print-join-command on the mesh's " +
+			"first machine prints by what it does")
+	}
+	found, err := discovery.Find(ctx, asked.Address, asked.Token, asked.Pins)
+	if err != nil && joined {
+		return fmt.Errorf("%w (this machine has joined before: keel join alone brings it up to date)", err)
+	}
+	if err != nil {
+		return err
+	}
+	w.found = found
+	return nil
+}
+
+// adopt takes over what the mesh says of its nodes, unless the machine is of another mesh.
+func (w *worker) adopt(options *Options) error {
+	authority, err := os.ReadFile(w.Layout.PKI("ca.crt"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("reading the mesh's authority: %w", err)
+	}
+	switch server := w.State.Server; {
+	case err == nil && !discovery.SameAuthority(authority, w.found.CA):
+		return fmt.Errorf("--data-dir: %s is of a worker of another mesh, which was at %s: keel reset ends it; remove "+
+			"the folder then", w.Layout.Dir, server)
+	case server != "" && server != w.found.Server:
+		return fmt.Errorf("--data-dir: %s is of a worker of the mesh when it was at %s, and now it is at %s: keel "+
+			"reset ends it; remove the folder then", w.Layout.Dir, server, w.found.Server)
+	}
+	given := w.found.Settings
+	w.State.Server, w.State.VXLAN = w.found.Server, given.VXLAN
+	options.PodRange, options.ServiceRange = given.Pod, given.Service
+	options.PodNetwork, options.ServiceProxy = given.PodNetwork, given.ServiceProxy
+	options.DNS, options.Domain = given.DNS, given.Domain
+	return nil
+}
+
+// checkName keeps another machine of the mesh from losing its name to this one.
+func (w *worker) checkName(ctx context.Context, name string, joined bool) error {
+	if w.found == nil || joined {
+		return nil
+	}
+	living, err := w.found.Living(ctx, name)
+	if err != nil {
+		return err
+	}
+	if living {
+		return fmt.Errorf("--node-name: the mesh has a node %s, which is alive: give this machine another name, or end "+
+			"that one and wait a minute", name)
+	}
+	return nil
+}
+
+// decideNodeAddress records the node's address; the apiserver, which the agents of workers alone listen for, has none
+// here.
+func (w *worker) decideNodeAddress(ctx context.Context, asked netip.Addr) error {
+	server, err := url.Parse(w.State.Server)
+	if err != nil {
+		return fmt.Errorf("reading server of %s: %w", w.Layout.State(), err)
+	}
+	in := plan.NodeAddressInput{Asked: asked}
+	in.Recorded, _ = netip.ParseAddr(w.State.Advertise) // a new worker has none
+	if in.Addresses, err = w.machineAddresses(); err != nil {
+		return err
+	}
+	if !in.Asked.IsValid() && !slices.Contains(in.Addresses, in.Recorded) {
+		if in.Source, err = host.SourceTowards(ctx, server.Host); err != nil {
+			return err
+		}
+	}
+	address, err := plan.DecideNodeAddress(in)
+	if err != nil {
+		return err
+	}
+	w.State.BindAddress, w.State.Advertise = netip.IPv4Unspecified().String(), address.String()
+	return nil
+}
+
+// prepare makes what the processes find on their start.
+func (w *worker) prepare(options Options) error {
+	if w.found != nil {
+		if err := pki.EnsureForeignAuthority(w.Layout, w.found.CA); err != nil {
+			return err
+		}
+	}
+	if err := w.prepareNodes(options); err != nil {
+		return err
+	}
+	if w.found == nil {
+		return nil
+	}
+	return pki.EnsureBootstrapKubeconfig(w.workerFiles().BootstrapKubeconfig(), w.found.Server, w.found.CA,
+		options.Join.Token.String())
+}
