@@ -31,8 +31,8 @@ import (
 )
 
 const (
-	// answerTimeout bounds one question.
-	answerTimeout = 10 * time.Second
+	// answerTimeout bounds one question: an overloaded apiserver takes some ten seconds for one.
+	answerTimeout = 30 * time.Second
 	// unsignedFor is how long a token may be unknown: cluster-info is signed within some ten seconds of its making.
 	unsignedFor = 20 * time.Second
 	// unsignedInterval is how often cluster-info is looked at meanwhile.
