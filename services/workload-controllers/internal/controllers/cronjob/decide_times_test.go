@@ -217,16 +217,17 @@ func TestResumesAfterAnOutage(t *testing.T) {
 // JOB-226, JOB-229, JOB-232: after an outage or a suspension, however long, the latest time is made up for at once, and
 // an event tells of the others; with --cronjob-too-many-missed=stop nothing is started until somebody sets a deadline.
 func TestTooManyMissed(t *testing.T) {
+	const help = "Set or decrease .spec.startingDeadlineSeconds or check clock skew"
 	for rule, want := range map[TooManyMissed]struct{ starts, says string }{
-		StartLatest: {"10:21:00", "too many missed start times (> 100), only the latest is made up for. "},
-		StartNone:   {"", "Cannot determine if job needs to be started: too many missed start times (> 100). "},
+		StartLatest: {"10:21:00", "too many missed start times (> 100), only the latest is made up for. " + help},
+		StartNone: {"", "Cannot determine if job needs to be started. Too many missed start time (> 100). " + help +
+			"."},
 	} {
 		in := input("10:21:00", hello(last("08:29:00")))
 		in.TooManyMissed = rule
 		plan := Decide(in)
 		if plan.started() != want.starts || len(plan.Events) != 1 || plan.Events[0].Reason != "TooManyMissedTimes" ||
-			plan.Events[0].Type != "Warning" || plan.Events[0].Message != want.says+
-			"Set or decrease .spec.startingDeadlineSeconds or check clock skew" {
+			plan.Events[0].Type != "Warning" || plan.Events[0].Message != want.says {
 			t.Errorf("%s: %+v", rule, plan)
 		}
 		promises := strings.Contains(said(in, plan), "waits for the next time of its schedule")
@@ -238,6 +239,15 @@ func TestTooManyMissed(t *testing.T) {
 		in.TooManyMissed = rule
 		if plan := Decide(in); plan.started() != "10:21:00" || len(plan.Events) > 0 {
 			t.Errorf("%s: with a deadline it starts %q and says %q", rule, plan.started(), plan.reasons())
+		}
+		// A hundred are not too many, one more is.
+		for now, tooMany := range map[string]bool{"10:09:00": false, "10:10:00": true} {
+			in = input(now, hello(last("08:29:00")))
+			in.TooManyMissed = rule
+			plan := Decide(in)
+			if stops := plan.started() == ""; stops != (tooMany && rule == StartNone) || len(plan.Events) > 0 != tooMany {
+				t.Errorf("%s: at %s it starts %q and says %q", rule, now, plan.started(), plan.reasons())
+			}
 		}
 	}
 }

@@ -51,8 +51,8 @@ func tooManyMissed() events.Event {
 }
 
 func stoppedByTooManyMissed() events.Event {
-	return events.Warning("TooManyMissedTimes", "Cannot determine if job needs to be started: too many missed start "+
-		"times (> %d). Set or decrease .spec.startingDeadlineSeconds or check clock skew", mostMissed)
+	return events.Warning("TooManyMissedTimes", "Cannot determine if job needs to be started. Too many missed start "+
+		"time (> %d). Set or decrease .spec.startingDeadlineSeconds or check clock skew.", mostMissed)
 }
 
 func unparseable(c *batchv1.CronJob, err error) events.Event {
