@@ -61,7 +61,8 @@ var live = fields.AndSelectors(
 )
 
 // New returns a Feed that calls deliver with every change, in the order of the API for each object. Calls for objects
-// of different kinds come from different goroutines. Informers are made by the function.
+// of different kinds come from different goroutines. Informers are made by the function. Of kinds that the apiserver
+// does not serve there are no objects, except of nodes and Pods, for which the Feed waits.
 func New(client kubernetes.Interface, newInformer fieldmask.NewInformer, deliver func(Change)) (*Feed, error) {
 	core, storage := client.CoreV1().RESTClient(), client.StorageV1().RESTClient()
 	apps := client.AppsV1().RESTClient()
@@ -106,12 +107,24 @@ func New(client kubernetes.Interface, newInformer fieldmask.NewInformer, deliver
 		{scheduling, "podgroups", fields.Everything(), &schedulingv1beta1.PodGroup{}, podGroupHandler(deliver)},
 	} {
 		source := cache.NewListWatchFromClient(kind.rest, kind.resource, "", kind.selector)
+		if !isNeeded(kind.object) {
+			source = optional(source)
+		}
 		informer := newInformer(source, kind.object, 0, nil)
 		if err := f.follow(informer, kind.object, kind.handler); err != nil {
 			return nil, fmt.Errorf("watching %s: %w", kind.resource, err)
 		}
 	}
 	return f, nil
+}
+
+// isNeeded says whether there is nothing to place or nowhere to place it as long as a kind is not served.
+func isNeeded(object runtime.Object) bool {
+	switch object.(type) {
+	case *corev1.Node, *corev1.Pod:
+		return true
+	}
+	return false
 }
 
 func (f *Feed) follow(informer cache.SharedIndexInformer, object runtime.Object,
