@@ -77,6 +77,7 @@ type Aggregator struct {
 
 // New returns an Aggregator that knows of no APIService yet.
 func New(c Config) *Aggregator {
+	orderBuiltIn(c)
 	c.Resources = c.Resources.WithSource(discoveryendpoint.AggregatorSource)
 	return &Aggregator{
 		Config: c, extensions: map[string]*extension{},
@@ -84,6 +85,20 @@ func New(c Config) *Aggregator {
 		answering: map[*extension]uint64{},
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryFirst, retryLast)),
+	}
+}
+
+// orderBuiltIn puts what the apiserver serves itself where its APIServices say, so that no defined kind of another
+// group hides a kind of the same name.
+func orderBuiltIn(c Config) {
+	builtIn := c.Resources.WithSource(discoveryendpoint.BuiltinSource)
+	for group, versions := range c.Served {
+		for _, name := range versions {
+			if at, has := priorities[schema.GroupVersion{Group: group, Version: name}]; has {
+				builtIn.SetGroupVersionPriority(metav1.GroupVersion{Group: group, Version: name}, int(at.group),
+					int(at.version))
+			}
+		}
 	}
 }
 
@@ -108,7 +123,21 @@ func (a *Aggregator) Set(s *apiregistration.APIService) {
 	} else if old != nil && !old.local {
 		a.untell(old)
 	}
-	a.wake(e.name)
+	if !e.local || !a.saysLocal(e, s.Status) {
+		a.wake(e.name)
+	}
+}
+
+// saysLocal says whether a status has the verdict on what is not handed on: there is one for each version that there
+// is, and none of them needs a look.
+func (a *Aggregator) saysLocal(e *extension, status apiregistration.APIServiceStatus) bool {
+	_, changed := decideStatus(status, a.local(e), time.Time{})
+	return !changed
+}
+
+// local is the verdict on what is not handed on.
+func (a *Aggregator) local(e *extension) Verdict {
+	return decideLocal(&e.spec, slices.Sorted(slices.Values(a.Served[e.spec.Group])))
 }
 
 // Delete takes an APIService away.

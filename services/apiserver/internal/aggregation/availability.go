@@ -3,7 +3,6 @@ package aggregation
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -97,7 +96,7 @@ func (a *Aggregator) check(ctx context.Context, name string) (recheck, error) {
 // verdict finds out whether the server of e answers, and tells clients of what it serves.
 func (a *Aggregator) verdict(ctx context.Context, e *extension) Verdict {
 	if e.local {
-		return decideLocal(&e.spec, slices.Sorted(slices.Values(a.Served[e.spec.Group])))
+		return a.local(e)
 	}
 	host, verdict := e.target(ctx, a.Objects)
 	if host == "" {

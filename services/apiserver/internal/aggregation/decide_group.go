@@ -11,26 +11,22 @@ import (
 	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// definedPriority is how much a version that a CustomResourceDefinition has counts among those of its group, of which
-// nobody can say otherwise. The number is that of Kubernetes.
-const definedPriority = 100
-
 // decideGroup is what /apis tells of a group of which these versions are handed on and those are defined; false if
 // there is none. A version that does not answer is told of too, so that clients say that they could not read it rather
 // than take it for gone.
 func decideGroup(name string, handedOn []*apiregistration.APIServiceSpec, defined []string) (metav1.APIGroup, bool) {
-	priorities := map[string]int32{}
+	order := map[string]int32{}
 	for _, version := range defined {
-		priorities[version] = definedPriority
+		order[version] = definedPriority.version
 	}
 	for _, spec := range handedOn {
-		priorities[spec.Version] = spec.VersionPriority
+		order[spec.Version] = spec.VersionPriority
 	}
-	if len(priorities) == 0 {
+	if len(order) == 0 {
 		return metav1.APIGroup{}, false
 	}
-	versions := slices.SortedFunc(maps.Keys(priorities), func(a, b string) int {
-		return cmp.Or(cmp.Compare(priorities[b], priorities[a]), version.CompareKubeAwareVersionStrings(b, a))
+	versions := slices.SortedFunc(maps.Keys(order), func(a, b string) int {
+		return cmp.Or(cmp.Compare(order[b], order[a]), version.CompareKubeAwareVersionStrings(b, a))
 	})
 	group := metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: name}
 	for _, version := range versions {

@@ -100,6 +100,9 @@ func (s *Server) Follow(changed func()) error {
 	return nil
 }
 
+// HasSynced reports whether the definitions have been read that there were at the start.
+func (s *Server) HasSynced() bool { return s.informer.HasSynced() }
+
 // Revision is another one after each change of the definitions.
 func (s *Server) Revision() uint64 { return s.revision.Load() }
 
