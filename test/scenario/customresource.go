@@ -19,6 +19,7 @@ func CustomResourceOwns(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	group := w.defineWidgets()
 	widgets := "widgets." + group
+	w.awaitOutput([]string{"   Local ", "   True "}, "get", "apiservice", "v1."+group)
 	w.Kubectl("create", "quota", "widgets", "--hard=count/"+widgets+"=5")
 	for _, name := range []string{"first", "second"} {
 		w.KubectlWith(fmt.Sprintf(widgetManifest, group, name), "create", "-f", "-")
@@ -38,6 +39,7 @@ func CustomResourceOwns(t *testing.T, m mesh.Mesh) {
 	w.Kubectl("get", "configmap", "of-second")
 	w.Kubectl("delete", "customresourcedefinition", widgets)
 	w.awaitGone("configmap", "of-second")
+	w.awaitGone("apiservice", "v1."+group)
 }
 
 // CustomResourceInNamespace deletes a namespace with objects of a kind that somebody has just defined: none is left.

@@ -77,16 +77,30 @@ func TestLocalAPIServices(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitLocal(t, services, want...)
+
+	define(t, config, widgetDefinition(t))
+	awaitLocal(t, services, append(want, kept)...)
+	const given = `{"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":null}},` +
+		`"spec":{"service":{"namespace":"default","name":"none"}}}`
+	if _, err := services.Patch(t.Context(), name, types.MergePatchType, []byte(given),
+		metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := definitions(t, config).Delete(t.Context(), "widgets.example.com", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	awaitLocal(t, services, append(want, "v1.example.com  False ServiceNotFound")...)
 }
 
 // awaitLocal waits until these are the APIServices, each NAME LABEL AVAILABLE REASON.
 func awaitLocal(t *testing.T, services apiregistrationclient.APIServiceInterface, want ...string) {
 	t.Helper()
-	slices.Sort(want)
+	want = slices.Sorted(slices.Values(want))
+	var last []string
 	servertest.Eventually(t, "the APIServices", func(ctx context.Context) string {
 		list, err := services.List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return err.Error()
+			return fmt.Sprintf("%v, after\n%s", err, strings.Join(last, "\n"))
 		}
 		got := map[string]bool{}
 		for i := range list.Items {
@@ -97,8 +111,8 @@ func awaitLocal(t *testing.T, services apiregistrationclient.APIServiceInterface
 			}
 			got[line] = true
 		}
-		if now := slices.Sorted(maps.Keys(got)); !slices.Equal(now, want) {
-			return fmt.Sprintf("have\n%s\nwant\n%s", strings.Join(now, "\n"), strings.Join(want, "\n"))
+		if last = slices.Sorted(maps.Keys(got)); !slices.Equal(last, want) {
+			return fmt.Sprintf("have\n%s\nwant\n%s", strings.Join(last, "\n"), strings.Join(want, "\n"))
 		}
 		return ""
 	})
