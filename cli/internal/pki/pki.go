@@ -70,8 +70,9 @@ func ensureAuthority(layout plan.Layout, now time.Time) (authority, bool, error)
 		return authority{}, false, fmt.Errorf("reading the CA: %w", err)
 	}
 	if _, err := os.Stat(layout.PKI("ca.crt")); !errors.Is(err, fs.ErrNotExist) {
-		return authority{}, false, fmt.Errorf("reading the CA: its key is not in %s: put it back, or remove the folder "+
-			"pki and the folder kubeconfig to begin anew", layout.PKI("ca.key"))
+		return authority{}, false,
+			fmt.Errorf("reading the CA: its key is not in %s: put it back, or remove the folder pki and the folder "+
+				"kubeconfig to begin anew", layout.PKI("ca.key"))
 	}
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "keelson-ca"}, IsCA: true, BasicConstraintsValid: true,
