@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"crypto/x509/pkix"
 	"fmt"
 	"strconv"
 	"strings"
@@ -144,8 +145,9 @@ func AtRest(t *testing.T, m mesh.Mesh) *World {
 }
 
 // settleOthers makes what somebody has to act upon: a Pod with a claim of its own, one with a volume that a driver
-// attached, a group that is scheduled, and a Job that is over and has a day to live. The scenario plays the driver, but
-// not its part on the nodes, without which no real container starts.
+// attached, a group that is scheduled, a Secret with an account's token, requests for certificates, and a Job that is
+// over and has a day to live. The scenario plays the driver, but not its part on the nodes, without which no real
+// container starts.
 func (w *World) settleOthers() {
 	w.Helper()
 	w.KubectlWith(strings.Replace(scratch, "NAME", "scratching", 1), "apply", "-f", "-")
@@ -163,6 +165,7 @@ func (w *World) settleOthers() {
 			fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, label), metav1.PatchOptions{})
 	})
 	w.KubectlWith(fmt.Sprintf(gang, label), "apply", "-f", "-")
+	w.settleCredentials()
 	w.Kubectl(append([]string{"wait", "pod", "--for=condition=Ready", "--timeout=60s"}, pods...)...)
 	w.KubectlWith(
 		strings.Replace(managedJob, "spec:", "spec:\n  ttlSecondsAfterFinished: 86400", 1),
@@ -175,6 +178,28 @@ func (w *World) settleOthers() {
 		w.Fatal(err)
 	}
 	w.finish(job)
+}
+
+// settleCredentials makes a Secret that is given an account's token, a request for a certificate that is signed, and
+// one that nobody has looked at.
+func (w *World) settleCredentials() {
+	w.Helper()
+	w.Kubectl("create", "serviceaccount", "robot")
+	w.KubectlWith(accountToken, "apply", "-f", "-")
+	_, request := w.certificateRequest(pkix.Name{CommonName: "ann"})
+	signed, pending := w.Namespace+"-signed", w.Namespace+"-pending"
+	w.Cleanup(func() {
+		for _, name := range []string{signed, pending} {
+			_ = w.Client.CertificatesV1().CertificateSigningRequests().Delete(context.Background(), name,
+				metav1.DeleteOptions{})
+		}
+	})
+	for _, name := range []string{signed, pending} {
+		w.KubectlWith(asks(name, "kubernetes.io/kube-apiserver-client", request, "client auth"), "create", "-f", "-")
+	}
+	w.Kubectl("certificate", "approve", signed)
+	w.Kubectl("wait", "csr", signed, "--for=jsonpath={.status.certificate}", "--timeout=60s")
+	w.Kubectl("wait", "secret", "robot-token", "--for=jsonpath={.data.token}", "--timeout=60s")
 }
 
 // WritesIn counts the writes into the store in a time from now on that are not of Leases, and returns the version of
