@@ -71,7 +71,7 @@ func TestMistakesGetOneLine(t *testing.T) {
 		"join --token abcdef.0123456789abcdef": {2, "ADDRESS:PORT is missing"},
 		"join 192.0.2.1 --token abcdef.0123456789abcdef": {2,
 			"--discovery-token-ca-cert-hash is missing: without it"},
-		"join 192.0.2.1 --token abcdef.secret " + pin:             {2, "--token: a token is ID.SECRET, six and sixteen"},
+		"join 192.0.2.1 --token abcdef.secret " + pin:             {2, "--token: a token is ID.SECRET"},
 		"join 192.0.2.1:0 --token abcdef.0123456789abcdef " + pin: {2, `"192.0.2.1:0" must be the apiserver's address`},
 		"join a_b --token abcdef.0123456789abcdef " + pin:         {2, `"a_b" must be the apiserver's address`},
 		"join --discovery-token-ca-cert-hash sha256:00":           {2, `"sha256:00" must be sha256: and 64`},

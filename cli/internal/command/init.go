@@ -42,14 +42,14 @@ func initialize(ctx context.Context, out io.Writer, options mesh.Options) error 
 	if err := mesh.Init(ctx, m, options); err != nil {
 		return err
 	}
-	if err := installDNS(ctx, m); err != nil {
-		return err
-	}
-	invited := false
+	line := ""
 	if err := m.Part(ctx, "letting machines join", func(ctx context.Context) (err error) {
-		invited, err = m.Invite(ctx)
+		line, err = inviteOnce(ctx, m)
 		return err
 	}); err != nil {
+		return err
+	}
+	if err := installDNS(ctx, m); err != nil {
 		return err
 	}
 	m.SayWhatOthersBring(options.Programs)
@@ -58,27 +58,30 @@ func initialize(ctx context.Context, out io.Writer, options mesh.Options) error 
 		"'keelson-*').\n\n", m.ServerURL())
 	fmt.Fprintf(out, "  export KUBECONFIG=%s\n  %s get nodes\n\n", layout.Kubeconfig(plan.AdminCertificate),
 		filepath.Join(options.Programs, "kubectl"))
-	if err := sayHowToJoin(ctx, out, m, invited); err != nil {
-		return err
-	}
+	sayHowToJoin(out, line)
 	fmt.Fprintf(out, "keel status shows the daemons, journalctl -u keelson-apiserver what one of them says, "+
 		"keel init again\nbrings all of it up to date, keel reset ends it.\n")
 	return nil
 }
 
-// sayHowToJoin makes a token in the first run alone: whoever brings a mesh up to date has invited nobody.
-func sayHowToJoin(ctx context.Context, out io.Writer, m *mesh.Mesh, invited bool) error {
-	if invited {
-		fmt.Fprintf(out, "keel token create --print-join-command prints by what another machine joins.\n\n")
-		return nil
+// inviteOnce lets machines join the mesh. In the first run alone it makes a token, and returns by what they do: whoever
+// brings a mesh up to date has invited nobody.
+func inviteOnce(ctx context.Context, m *mesh.Mesh) (line string, err error) {
+	before, err := m.Invite(ctx)
+	if err != nil || before {
+		return "", err
 	}
-	_, line, err := m.JoinCommand(ctx, tokenLife, "made by keel init")
-	if err != nil {
-		return err
+	_, line, err = m.JoinCommand(ctx, tokenLife, "made by keel init")
+	return line, err
+}
+
+func sayHowToJoin(out io.Writer, line string) {
+	if line == "" {
+		fmt.Fprintf(out, "keel token create --print-join-command prints by what another machine joins.\n\n")
+		return
 	}
 	fmt.Fprintf(out, "Within %.0f hours another machine with these programs becomes a node of the mesh by\n\n  %s\n\n",
 		tokenLife.Hours(), line)
-	return nil
 }
 
 func newReset(g *global) *cobra.Command {

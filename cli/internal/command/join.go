@@ -25,8 +25,8 @@ func newJoin(g *global) *cobra.Command {
 	flags := &joinFlags{}
 	command := &cobra.Command{
 		Use: "join [ADDRESS:PORT]",
-		Short: "make this machine a node of the mesh whose apiserver is there; run again, without an address, it brings " +
-			"the node up to date",
+		Short: "make this machine a node of the mesh whose apiserver is there; run again, without an address, it " +
+			"brings the node up to date",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usageError{fmt.Errorf("unexpected argument %q", args[1])}
@@ -45,7 +45,8 @@ func newJoin(g *global) *cobra.Command {
 	flags.nodeFlags.add(set, 5*time.Minute)
 	set.StringVar(&flags.token, "token", "", "bootstrap token, which keel token create makes")
 	set.StringSliceVar(&flags.pins, pinFlag, nil,
-		"hash of the public key of the mesh's authority, sha256:HEX, as keel init prints it; more than one may be given")
+		"hash of the public key of the mesh's authority, sha256:HEX, as keel init prints it; more than one may be "+
+			"given")
 	set.StringVar(&flags.name, "node-name", "", "name of the node; default: the host's, later as it is")
 	set.StringVar(&flags.nodeIP, "node-ip", "", "IPv4 address of this machine at which the mesh reaches the node; "+
 		"default: the one from which it reaches the apiserver, later as it is")
@@ -110,9 +111,9 @@ func join(ctx context.Context, out io.Writer, options mesh.Options) error {
 	name := m.State.Nodes[0].Name
 	fmt.Fprintf(out, "\nThis machine is the node %s of the mesh at %s, and systemd starts it with the machine "+
 		"(systemctl status 'keelson-*').\n\n", name, m.State.Server)
-	fmt.Fprintf(out, "Logs of its Pods, and exec and the like into them, need a certificate that somebody approves once "+
-		"on the mesh's first\nmachine, and anew when the node's addresses change. If the request names no addresses but "+
-		"this machine's:\n\n  kubectl get csr --field-selector spec.signerName=kubernetes.io/kubelet-serving\n"+
+	fmt.Fprintf(out, "Logs of its Pods, and exec and the like into them, need a certificate that somebody approves "+
+		"once on the mesh's first\nmachine, and anew when the node's addresses change. If the request names no "+
+		"addresses but this machine's:\n\n  kubectl get csr --field-selector spec.signerName=kubernetes.io/kubelet-serving\n"+
 		"  kubectl certificate approve NAME\n\n")
 	fmt.Fprintf(out, "keel join again brings all of it up to date, keel reset ends it.\n")
 	return nil

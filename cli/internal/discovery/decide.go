@@ -63,8 +63,8 @@ func PinOf(authority *x509.Certificate) string {
 type errUnsigned struct{ id string }
 
 func (e errUnsigned) Error() string {
-	return fmt.Sprintf("--token: the mesh knows no token %s for joining: it has expired, or was deleted, or is of another "+
-		"mesh; keel token create --print-join-command on the mesh's first machine makes a new one", e.id)
+	return fmt.Sprintf("--token: the mesh knows no token %s for joining: it has expired, or was deleted, or is of "+
+		"another mesh; keel token create --print-join-command on the mesh's first machine makes a new one", e.id)
 }
 
 // CheckSignature says whether who knows the token's secret has signed cluster-info.

@@ -111,7 +111,8 @@ func TestWhatMachinesRead(t *testing.T) {
 	all, in := objects(t), input(t)
 	config, err := clientcmd.Load([]byte(all["ConfigMap cluster-info"].(*corev1.ConfigMap).Data["kubeconfig"]))
 	if err != nil || len(config.Clusters) != 1 || len(config.AuthInfos) > 0 ||
-		config.Clusters[""].Server != in.Server || string(config.Clusters[""].CertificateAuthorityData) != string(in.CA) {
+		config.Clusters[""].Server != in.Server ||
+		string(config.Clusters[""].CertificateAuthorityData) != string(in.CA) {
 		t.Errorf("cluster-info says %+v, %v", config, err)
 	}
 	got, err := plan.ParseNodeSettings(all["ConfigMap keel-config"].(*corev1.ConfigMap).Data["nodes"])
@@ -177,7 +178,7 @@ func TestList(t *testing.T) {
 }
 
 func TestCheckLife(t *testing.T) {
-	for life, good := range map[time.Duration]bool{0: true, time.Second: true, 999 * time.Millisecond: false, -1: false} {
+	for life, good := range map[time.Duration]bool{0: true, time.Second: true, time.Second - 1: false, -1: false} {
 		if err := CheckLife(life); (err == nil) != good {
 			t.Errorf("%v: %v", life, err)
 		}

@@ -101,7 +101,8 @@ func (m *Mesh) check(ctx context.Context, options Options, settle settling) erro
 // look looks at the machine.
 func (m *Mesh) look(options Options) (plan.Machine, error) {
 	machine := plan.Machine{Root: os.Geteuid() == 0, Systemd: systemd.Runs(), Systemctl: systemd.Installed(),
-		Worker: options.Join != nil, Programs: options.Programs, MissingPrograms: missingPrograms(options), ForeignUnits: map[string]string{}}
+		Worker: options.Join != nil, Programs: options.Programs, MissingPrograms: missingPrograms(options),
+		ForeignUnits: map[string]string{}}
 	if m.Units != nil { // a stand-in
 		machine.Systemd, machine.Systemctl = true, true
 	}

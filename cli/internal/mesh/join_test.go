@@ -171,8 +171,9 @@ func TestJoinRefuses(t *testing.T) {
 		"a mesh of its own": {func(t *testing.T, b *joinBed) { b.record(t, func(s *state.State) { s.Server = "" }) },
 			"holds a mesh of this machine's own"},
 		"another mesh's unit": {func(t *testing.T, b *joinBed) {
+			file := filepath.Join(b.dir, "keelson-apiserver.service")
 			content := plan.Layout{Dir: "/elsewhere"}.UnitOwner() + "\n"
-			if err := os.WriteFile(filepath.Join(b.dir, "keelson-apiserver.service"), []byte(content), 0o644); err != nil {
+			if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}, "keelson-apiserver.service is there and not of this mesh"},
