@@ -19,6 +19,7 @@ import (
 
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
 // Input is all that a decision depends on. Decide does not change it.
@@ -116,6 +117,8 @@ type Op struct {
 	Deadline time.Time
 	// Recalled says of a start that it will create nothing, though it still gets its images.
 	Recalled bool
+	// Size is what a start gives its instance, whatever becomes of the Pod meanwhile.
+	Size *sizes.Instance
 }
 
 // Goal is where the Pod shall be.

@@ -114,19 +114,35 @@ func (v *view) stands() bool {
 	return sizes.Same(standing.Apply(v.pod), target.Apply(v.pod))
 }
 
-// differ reports whether anything that runs has not the size that it was given.
+// differ reports whether anything that runs, or is being started, has not the size that it was given.
 func (v *view) differ() bool {
+	if slices.ContainsFunc(v.entries, v.startsDifferent) {
+		return true
+	}
 	return v.sandbox != nil && slices.ContainsFunc(v.in.Observed.Containers, func(c observed.Container) bool {
 		e, known := v.byName[c.Name]
 		return known && c.SandboxID == v.sandbox.ID && len(v.toChange(e, &c)) > 0
 	})
 }
 
+// startsDifferent reports whether the container is being started at another size than it was given meanwhile.
+func (v *view) startsDifferent(e lifecycle.Entry) bool {
+	op := v.in.Ops[StartKey(e.Spec.Name)]
+	return op.Size != nil && !op.Recalled && v.isResized(e) &&
+		len(op.Size.Changed(sizes.InstanceOf(v.pod, e.Spec))) > 0
+}
+
+// isResized reports whether instances of the container may be of another size than it was given: there is no resize
+// without another generation.
+func (v *view) isResized(e lifecycle.Entry) bool {
+	return e.Kind != lifecycle.Ephemeral && v.pod.Generation > 1
+}
+
 // toChange returns the resources of which a running instance has not what its container was given. An instance that an
 // agent made which kept no sizes may lack all of them once its Pod was resized.
 func (v *view) toChange(e lifecycle.Entry, c *observed.Container) []corev1.ResourceName {
-	if e.Kind == lifecycle.Ephemeral || c.State != observed.Running || v.pod.Generation <= 1 {
-		return nil // no resize without another generation
+	if !v.isResized(e) || c.State != observed.Running {
+		return nil
 	}
 	has, known := v.in.Memory.Resize.SizeOf(c)
 	switch {

@@ -324,6 +324,27 @@ func TestResizingWhileAllRestart(t *testing.T) {
 	}
 }
 
+// What is being started has the size that its Pod had when its start began.
+func TestResizingWhileOneStarts(t *testing.T) {
+	for _, r := range []struct {
+		name string
+		op   Op
+		want bool
+	}{
+		{"of the old size", Op{Size: &sizes.Instance{Resources: limitedTo(1)}}, true},
+		{"of the old size, recalled", Op{Size: &sizes.Instance{Resources: limitedTo(1)}, Recalled: true}, false},
+		{"of the new size", Op{Size: &sizes.Instance{Resources: limitedTo(2)}}, false},
+	} {
+		in := build(mainC("m", func(c *corev1.Container) { c.Resources = limitedTo(2) }), sandbox("s0", 0, true))
+		in.Pod.Generation = 2
+		standing := sizes.Of(in.Pod)
+		in.Memory.Resize.Standing, in.Ops = &standing, map[Key]Op{StartKey("m"): r.op}
+		if got := Decide(in).Resizing; got != r.want {
+			t.Errorf("%s: resizing %v, want %v", r.name, got, r.want)
+		}
+	}
+}
+
 // What runs and waits for its postStart hook is not up, whatever becomes of the Pod.
 func TestHookingWhateverTheGoal(t *testing.T) {
 	for name, more := range map[string][]func(*Input){

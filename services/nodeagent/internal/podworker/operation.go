@@ -12,12 +12,15 @@ import (
 	"keelson.dev/kit/events"
 	"keelson.dev/services/nodeagent/internal/observed"
 	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
 // operation is an action under way.
 type operation struct {
 	cancel   context.CancelFunc
 	deadline time.Time
+	// size is what a start gives its instance.
+	size *sizes.Instance
 	// shorten, if it is set, moves the deadline of a stop forward.
 	shorten func(time.Time)
 	done    chan struct{}
@@ -54,7 +57,7 @@ func (o *operation) commit() bool {
 func (o *operation) op() podstate.Op {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return podstate.Op{Deadline: o.deadline, Recalled: o.recalled}
+	return podstate.Op{Deadline: o.deadline, Recalled: o.recalled, Size: o.size}
 }
 
 // outcome is what an operation ended with.
@@ -79,6 +82,10 @@ func (w *worker) begin(ctx context.Context, a podstate.Action) {
 	ctx, cancel := context.WithCancel(ctx)
 	o := &operation{cancel: cancel, deadline: a.Deadline, done: make(chan struct{}),
 		committed: a.Kind != podstate.StartContainer}
+	if a.Kind == podstate.StartContainer {
+		size := sizes.InstanceOf(w.pod, a.Container.Spec)
+		o.size = &size
+	}
 	w.ops[a.Key] = o
 	do := w.jobFor(a, o)
 	go func() {

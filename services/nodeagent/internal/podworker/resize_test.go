@@ -54,6 +54,29 @@ func (w *world) has(uid types.UID) string {
 		s.Resources.Limits.Memory().String()
 }
 
+// What is being started when a resize begins comes up at the earlier size: the resize goes on until it has the new one,
+// and its end is told once.
+func TestResizeWhileAContainerStarts(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.runtime.SetDelay("StartContainer", 5*time.Second)
+		w.put(newPod(asks("1", "64Mi")))
+		w.after(time.Second)
+		w.resize("u1", asks("2", "128Mi"))
+		w.after(time.Second)
+		if got := logged(w, "event ResizeCompleted"); len(got) > 0 {
+			t.Errorf("before its container has started it says %v", got)
+		}
+		w.after(20 * time.Second)
+		if l := w.runtime.Limits("u1", "m"); l.CpuQuota != 200000 {
+			t.Errorf("the container is limited to %v", l)
+		}
+		started, completed := logged(w, "event ResizeStarted"), logged(w, "event ResizeCompleted")
+		if len(started) != 1 || len(completed) != 1 {
+			t.Errorf("it says %v and %v, want a start and an end", started, completed)
+		}
+	})
+}
+
 // DEP-214: a container that runs gets another size without a restart; the Pod's cgroup is never narrower than it.
 func TestResizeInPlace(t *testing.T) {
 	inWorld(t, func(w *world) {
