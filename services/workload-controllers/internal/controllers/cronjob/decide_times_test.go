@@ -245,7 +245,8 @@ func TestTooManyMissed(t *testing.T) {
 			in = input(now, hello(last("08:29:00")))
 			in.TooManyMissed = rule
 			plan := Decide(in)
-			if stops := plan.started() == ""; stops != (tooMany && rule == StartNone) || len(plan.Events) > 0 != tooMany {
+			stops, says := plan.started() == "", len(plan.Events) > 0
+			if stops != (tooMany && rule == StartNone) || says != tooMany {
 				t.Errorf("%s: at %s it starts %q and says %q", rule, now, plan.started(), plan.reasons())
 			}
 		}
