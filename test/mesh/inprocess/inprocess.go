@@ -39,6 +39,8 @@ type Options struct {
 	// NodeHealth is how patient podgc is; the zero value stands for its defaults. Nodes renew their Leases ten times
 	// while they are waited for.
 	NodeHealth podgc.NodeHealth
+	// RuntimeConfig is what the apiserver serves of the API; empty: all.
+	RuntimeConfig map[string]string
 }
 
 // libraryErrors are the error lines of the libraries' log, which all meshes of the process share. It is captured before
@@ -92,6 +94,7 @@ func New(t testing.TB, o Options) *Mesh {
 	if m.config, err = serverConfig(dir); err != nil {
 		t.Fatalf("preparing the apiserver: %v", err)
 	}
+	m.config.RuntimeConfig = o.RuntimeConfig
 	t.Cleanup(func() {
 		m.stopAll(t)
 		tellErrors(t)
