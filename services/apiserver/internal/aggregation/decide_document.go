@@ -24,8 +24,8 @@ const (
 	// freshFor is how long what a server said of its documents is not asked for again; after a failure it is failedFor.
 	freshFor  = 10 * time.Second
 	failedFor = 30 * time.Second
-	// maxV2 bounds the bytes of a document of OpenAPI v2. Reading it takes more than a hundred times its size, and up to
-	// fifty times stays where it says nothing but that fields exist. A v3 document is handed on as it is.
+	// maxV2 bounds the bytes of a document of OpenAPI v2. Reading it takes more than a hundred times its size, and up
+	// to fifty times stays where it says nothing but that fields exist. A v3 document is handed on as it is.
 	maxV2 = 1 << 20
 	// maxHash bounds what a server may call the hash of a document.
 	maxHash = 256

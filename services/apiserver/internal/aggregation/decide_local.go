@@ -12,8 +12,8 @@ import (
 	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// automanaged labels the APIServices that apiservers keep. One without it is its maker's own. Label and values are those
-// of Kubernetes.
+// automanaged labels the APIServices that apiservers keep. One without it is its maker's own. Label and values are
+// those of Kubernetes.
 const (
 	automanaged = "kube-aggregator.kubernetes.io/automanaged"
 	// ofBuiltIn is the value for what an apiserver serves itself, ofDefined that for what is defined.
@@ -42,7 +42,7 @@ type Local struct {
 // Writes are what makes the stored APIServices the wanted ones.
 type Writes struct{ Create, Update, Delete []*apiregistration.APIService }
 
-// wantedLocal are the APIServices of the versions that are served, which all apiservers say alike, and that are defined.
+// wantedLocal are the APIServices of the versions that are served or defined.
 func wantedLocal(served, defined map[string][]string) map[string]*apiregistration.APIService {
 	wanted := map[string]*apiregistration.APIService{}
 	for group, versions := range defined {
