@@ -30,6 +30,9 @@ func newShared() *shared {
 		if a.GetVerb() != "list" && a.GetVerb() != "get" {
 			s.writes.Add(1)
 		}
+		if made, is := a.(clienttesting.CreateAction); is && a.GetVerb() == "create" {
+			made.GetObject().(*apiregistration.APIService).CreationTimestamp = metav1.Now()
+		}
 		return false, nil, nil
 	})
 	return s
@@ -103,6 +106,8 @@ func TestApiserversDoNotFight(t *testing.T) {
 		expect("an hour later", 0, "v1.apps", "v1.batch")
 
 		newer("a.io")
+		time.Sleep(time.Second)
+		older() // which looks, and has not heard
 		time.Sleep(settled / 2)
 		expect("one has heard", 1, "v1.apps", "v1.batch", "v1.a.io")
 		older("a.io")
