@@ -129,8 +129,10 @@ func TestWantedLocal(t *testing.T) {
 // What this apiserver has known is forgotten once nobody stores it, in a while.
 func TestDecideKnown(t *testing.T) {
 	l := Local{Wanted: wantedLocal(map[string][]string{"apps": {"v1"}}, map[string][]string{"a.io": {"v1"}}),
-		Known:  map[string]bool{"v1.gone.io": true, "v1.stored.io": true},
-		Stored: []*apiregistration.APIService{storedLocal("v1.stored.io", ofDefined, 0), storedLocal("v1.b.io", ofDefined, 0)}}
+		Known: map[string]bool{"v1.gone.io": true, "v1.stored.io": true},
+		Stored: []*apiregistration.APIService{
+			storedLocal("v1.stored.io", ofDefined, 0), storedLocal("v1.b.io", ofDefined, 0),
+		}}
 	for whole, want := range map[bool]map[string]bool{
 		false: {"v1.a.io": true, "v1.gone.io": true, "v1.stored.io": true},
 		true:  {"v1.a.io": true, "v1.stored.io": true},
