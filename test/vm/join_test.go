@@ -15,7 +15,8 @@ const apart = `kubectl create --validate=false -f - <<END
     {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: apart}}}]}},
   containers: [{name: c, image: "keelson.dev/hello:1"}]}}}}
 ---
-{apiVersion: v1, kind: Service, metadata: {name: apart}, spec: {selector: {app: apart}, ports: [{port: 80, targetPort: 8080}]}}
+{apiVersion: v1, kind: Service, metadata: {name: apart},
+  spec: {selector: {app: apart}, ports: [{port: 80, targetPort: 8080}]}}
 END`
 
 // joinLine is what keel init prints for the machines that join.
@@ -68,8 +69,11 @@ func joinAgain(t *testing.T, second *Machine) {
 	if after := second.Shell(t, daemons); after != before {
 		t.Errorf("the processes were\n%s\nand are\n%s", before, after)
 	}
-	if left := second.result(t.Context(), "grep -rlE '[a-z0-9]{6}\\.[a-z0-9]{16}$' /var/lib/keelson/nodes/second/*kubeconfig; "+
-		"ls /var/lib/keelson/pki"); left != "ca.crt" {
+	if left := second.result(
+		t.Context(),
+		"grep -rlE '[a-z0-9]{6}\\.[a-z0-9]{16}$' /var/lib/keelson/nodes/second/*kubeconfig; "+
+			"ls /var/lib/keelson/pki",
+	); left != "ca.crt" {
 		t.Errorf("the worker keeps secrets of the mesh: %s", left)
 	}
 }

@@ -113,7 +113,8 @@ func join(ctx context.Context, out io.Writer, options mesh.Options) error {
 		"(systemctl status 'keelson-*').\n\n", name, m.State.Server)
 	fmt.Fprintf(out, "Logs of its Pods, and exec and the like into them, need a certificate that somebody approves "+
 		"once on the mesh's first\nmachine, and anew when the node's addresses change. If the request names no "+
-		"addresses but this machine's:\n\n  kubectl get csr --field-selector spec.signerName=kubernetes.io/kubelet-serving\n"+
+		"addresses but this machine's:\n\n"+
+		"  kubectl get csr --field-selector spec.signerName=kubernetes.io/kubelet-serving\n"+
 		"  kubectl certificate approve NAME\n\n")
 	fmt.Fprintf(out, "keel join again brings all of it up to date, keel reset ends it.\n")
 	return nil

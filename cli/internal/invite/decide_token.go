@@ -49,10 +49,14 @@ func list(secrets []corev1.Secret, now time.Time) []Listed {
 	var all []Listed
 	for _, secret := range secrets {
 		field := func(key string) string { return string(secret.Data[key]) }
-		one := Listed{Token: field(bootstrapapi.BootstrapTokenIDKey) + "." + field(bootstrapapi.BootstrapTokenSecretKey),
-			TTL: "<forever>", Expires: "<never>", Usages: usages(secret.Data),
+		one := Listed{
+			Token:       field(bootstrapapi.BootstrapTokenIDKey) + "." + field(bootstrapapi.BootstrapTokenSecretKey),
+			TTL:         "<forever>",
+			Expires:     "<never>",
+			Usages:      usages(secret.Data),
 			Groups:      field(bootstrapapi.BootstrapTokenExtraGroupsKey),
-			Description: field(bootstrapapi.BootstrapTokenDescriptionKey)}
+			Description: field(bootstrapapi.BootstrapTokenDescriptionKey),
+		}
 		if expires := field(bootstrapapi.BootstrapTokenExpirationKey); expires != "" {
 			one.Expires, one.TTL = expires, "<invalid>" // nobody is believed by it
 			if at, err := time.Parse(time.RFC3339, expires); err == nil {

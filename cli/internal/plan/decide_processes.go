@@ -60,8 +60,8 @@ type ProcessInput struct {
 	Ranges Ranges
 	Ports  map[string]int
 	Nodes  []string
-	// Server is the apiserver's URL on a worker, which runs one node of a mesh of another machine and nothing else; VXLAN
-	// is then the number of the mesh's network.
+	// Server is the apiserver's URL on a worker, which runs one node of a mesh of another machine and nothing else;
+	// VXLAN is then the number of the mesh's network.
 	Server string
 	VXLAN  int
 	// BindAddress is where the apiserver listens, Advertise the address at which Pods reach the machine.

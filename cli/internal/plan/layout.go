@@ -145,8 +145,8 @@ func (n NodeLayout) Agent() string { return filepath.Join(n.Dir, "agent") }
 // PodLogs is the folder of the containers' logs.
 func (n NodeLayout) PodLogs() string { return filepath.Join(n.Dir, "podlogs") }
 
-// Kubeconfig is by what the agent of a worker reaches the apiserver, once it has a certificate; BootstrapKubeconfig is by
-// what it asks for the first one. Both lie beside the files that keel makes of its own.
+// Kubeconfig is by what the agent of a worker reaches the apiserver, once it has a certificate; BootstrapKubeconfig is
+// by what it asks for the first one. Both lie beside the files that keel makes of its own.
 func (n NodeLayout) Kubeconfig() string { return filepath.Join(n.Dir, "kubeconfig") }
 
 // BootstrapKubeconfig holds a bootstrap token.

@@ -120,36 +120,6 @@ func TestEveryFieldIsClassified(t *testing.T) {
 	}
 }
 
-// docs/spec-status.md has every reason for which nobody acts on a field, and no other.
-func TestTheDocsSayWhyNobodyActs(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/spec-status.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, found := strings.Cut(string(page), "\n| reason | fields |\n|---|---|\n")
-	if !found {
-		t.Fatal("the page has no table of reasons")
-	}
-	told := map[string]bool{}
-	for row := range strings.Lines(table) {
-		told[strings.TrimSpace(strings.Split(row, "|")[1])] = false
-	}
-	for name, c := range classification(t) {
-		if !c.is(nobody) {
-			continue
-		}
-		if _, ok := told[c.reason]; !ok {
-			t.Errorf("%s: the page does not say %q", name, c.reason)
-		}
-		told[c.reason] = true
-	}
-	for reason, met := range told {
-		if !met {
-			t.Errorf("no field is said to be left alone because %q", reason)
-		}
-	}
-}
-
 // servedTypes are the types of all kinds that a server offers, also of subresources, and of what requests are asked
 // with.
 func servedTypes(t *testing.T) []reflect.Type {
