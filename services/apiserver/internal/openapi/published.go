@@ -67,7 +67,7 @@ func newPublished(
 		p.served[strings.TrimPrefix(service.RootPath(), "/")] = true
 	}
 	p.v2, p.always = routes.OpenAPI{Config: v2}.InstallV2(container, p.paths)
-	p.v3 = routes.OpenAPI{V3Config: v3}.InstallV3(container, p.paths)
+	p.v3 = routes.OpenAPI{V3Config: described(v3)}.InstallV3(container, p.paths)
 	return p
 }
 

@@ -15,6 +15,9 @@ import (
 func TestDocumentsAreTheLibrarys(t *testing.T) {
 	s := start(t, delegates{})
 	wait(t, s, func(status int, _ string) bool { return status == http.StatusOK })
+	if n := len(s.config.OpenAPIV3Config.Definitions); n > 0 {
+		t.Errorf("%d definitions are kept that nobody has asked for", n)
+	}
 	library, services := mux.NewPathRecorderMux("library"), restful.NewContainer()
 	for _, service := range append(s.core.Handler.GoRestfulContainer.RegisteredWebServices(),
 		s.extensions.WebServices()...) {

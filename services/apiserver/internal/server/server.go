@@ -285,6 +285,8 @@ func (s *Server) openServers(context.Context) (err error) {
 	if s.config.AdmissionControl, s.mapper, err = s.admission(); err != nil {
 		return err
 	}
+	// The types of managed fields are made of the definitions; after that only the documents are, which few ask for.
+	defer openapi.Forget(s.config.OpenAPIV3Config)
 	s.first, err = s.options.delegates.delegation(s.config, s.buildCore, s.extend)
 	return err
 }
