@@ -3,6 +3,7 @@ package servertest
 import (
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.uber.org/zap"
 
@@ -42,6 +43,18 @@ func (r RawStore) Get(t testing.TB, key string) string {
 func (r RawStore) Put(t testing.TB, key, value string) {
 	t.Helper()
 	if _, err := r.client.KV.Put(t.Context(), key, value); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Compact forgets what the store held before now.
+func (r RawStore) Compact(t testing.TB) {
+	t.Helper()
+	now, err := r.client.KV.Get(t.Context(), "/", clientv3.WithCountOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.client.Compact(t.Context(), now.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
 		t.Fatal(err)
 	}
 }
