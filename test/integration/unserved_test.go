@@ -11,6 +11,6 @@ func TestUnserved(t *testing.T) {
 	t.Parallel()
 	scenario.Unserved(t, inprocess.New(t, inprocess.Options{Nodes: 2, Guarded: true, RuntimeConfig: map[string]string{
 		"resource.k8s.io/v1": "false", "scheduling.k8s.io/v1beta1": "false", "policy/v1/poddisruptionbudgets": "false",
-		"apps/v1/statefulsets": "false",
+		"apps/v1/statefulsets": "false", "batch/v1": "false",
 	}}))
 }

@@ -11,7 +11,7 @@ import (
 // daemons only look at where they are: the scheduler places its Pods, and podgc takes them away.
 func Unserved(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
-	for _, kind := range []string{"resourceclaims", "podgroups", "poddisruptionbudgets", "statefulsets"} {
+	for _, kind := range []string{"resourceclaims", "podgroups", "poddisruptionbudgets", "statefulsets", "jobs"} {
 		if r := w.TryKubectl("", "get", kind); !strings.Contains(r.Stderr, "doesn't have a resource type") {
 			t.Fatalf("%s are served, so that the scenario shows nothing: %s%s", kind, r.Stdout, r.Stderr)
 		}

@@ -8,16 +8,13 @@ import (
 	"fmt"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	kitclient "keelson.dev/kit/client"
+	"keelson.dev/kit/client"
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/cork"
 	"keelson.dev/kit/daemon"
@@ -54,7 +51,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("starting podgc: %w", err)
 	}
-	connection, err := gather.Watches(kitclient.ForDaemon(c.REST, name), gatherPause)
+	connection, err := gather.Watches(client.ForDaemon(c.REST, name), gatherPause)
 	if err != nil {
 		return fmt.Errorf("starting podgc: %w", err)
 	}
@@ -69,12 +66,8 @@ func Run(ctx context.Context, c Config) error {
 		Service: name,
 		Config:  mask.Over(connection),
 		Scheme:  clientgoscheme.Scheme,
-		Cache: cache.Options{NewInformer: newInformer, ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:  {Transform: stripPod},
-			&corev1.Node{}: {Transform: stripNode},
-			&batchv1.Job{}: {Transform: stripJob},
-		}},
-		Log: c.Log, State: c.State,
+		Cache:   cache.Options{NewInformer: newInformer, DefaultTransform: strip},
+		Log:     c.Log, State: c.State,
 		Controllers: collectors.All(collectors.Options{TerminatedPodThreshold: c.TerminatedPodThreshold,
 			NodeHealth: cmp.Or(c.NodeHealth, nodehealth.DefaultSettings())}),
 	})

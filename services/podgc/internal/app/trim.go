@@ -4,10 +4,28 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"keelson.dev/services/podgc/internal/collectors/nodehealth"
 	"keelson.dev/services/podgc/internal/collectors/protection"
 )
+
+// stripOther is for the kinds of which the collectors may read all.
+var stripOther = cache.TransformStripManagedFields()
+
+// strip reduces an object to what the collectors decide on. The cache is not told of kinds (ByObject): it would not
+// begin where an apiserver does not serve one of them (--runtime-config).
+func strip(object any) (any, error) {
+	switch object.(type) {
+	case *corev1.Pod:
+		return stripPod(object)
+	case *corev1.Node:
+		return stripNode(object)
+	case *batchv1.Job:
+		return stripJob(object)
+	}
+	return stripOther(object)
+}
 
 // stripPod keeps of a Pod what the collectors decide on; the cache holds every Pod of the cluster. It changes the Pod
 // itself, which nobody has seen yet.
