@@ -209,12 +209,8 @@ func (m *Mesh) refusal(token Token, err error) error {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("the mesh at %s does not say how its nodes are to be: run keel init there again", m.Server)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return fmt.Errorf(
-			"by this machine's clock (%s) the certificate of %s is not valid: set the clocks, or run keel "+
-				"init there again",
-			time.Now().UTC().Format(time.RFC3339),
-			m.Server,
-		)
+		return fmt.Errorf("by this machine's clock (%s) the certificate of %s is not valid: set the clocks, or run "+
+			"keel init there again", time.Now().UTC().Format(time.RFC3339), m.Server)
 	case errors.As(err, &host):
 		return fmt.Errorf("the certificate of the apiserver is not for %s: run keel init there again", m.Server)
 	case errors.As(err, &unknown):

@@ -49,14 +49,12 @@ func list(secrets []corev1.Secret, now time.Time) []Listed {
 	var all []Listed
 	for _, secret := range secrets {
 		field := func(key string) string { return string(secret.Data[key]) }
-		one := Listed{
-			Token:       field(bootstrapapi.BootstrapTokenIDKey) + "." + field(bootstrapapi.BootstrapTokenSecretKey),
-			TTL:         "<forever>",
-			Expires:     "<never>",
-			Usages:      usages(secret.Data),
+		token := discovery.Token{ID: field(bootstrapapi.BootstrapTokenIDKey),
+			Secret: field(bootstrapapi.BootstrapTokenSecretKey)}
+		one := Listed{Token: token.String(),
+			TTL: "<forever>", Expires: "<never>", Usages: usages(secret.Data),
 			Groups:      field(bootstrapapi.BootstrapTokenExtraGroupsKey),
-			Description: field(bootstrapapi.BootstrapTokenDescriptionKey),
-		}
+			Description: field(bootstrapapi.BootstrapTokenDescriptionKey)}
 		if expires := field(bootstrapapi.BootstrapTokenExpirationKey); expires != "" {
 			one.Expires, one.TTL = expires, "<invalid>" // nobody is believed by it
 			if at, err := time.Parse(time.RFC3339, expires); err == nil {

@@ -46,12 +46,8 @@ func Apply(ctx context.Context, client dynamic.Interface, in Input) (left []stri
 		if apierrors.IsConflict(err) {
 			left = append(left, object.GetKind()+" "+object.GetName())
 		} else if err != nil {
-			return left, fmt.Errorf(
-				"letting machines join: applying %s %s: %w",
-				object.GetKind(),
-				object.GetName(),
-				err,
-			)
+			return left, fmt.Errorf("letting machines join: applying %s %s: %w", object.GetKind(), object.GetName(),
+				err)
 		}
 	}
 	return left, nil

@@ -45,13 +45,9 @@ type fakeAPI struct {
 // newFakeAPI has an authority of its own.
 func newFakeAPI(t *testing.T) *fakeAPI {
 	t.Helper()
-	f := &fakeAPI{
-		layout:   plan.Layout{Dir: t.TempDir()},
-		token:    discovery.Token{ID: "abcdef", Secret: "0123456789abcdef"},
-		signs:    true,
-		believes: true,
-		living:   map[string]bool{},
-	}
+	f := &fakeAPI{layout: plan.Layout{Dir: t.TempDir()},
+		token: discovery.Token{ID: "abcdef", Secret: "0123456789abcdef"},
+		signs: true, believes: true, living: map[string]bool{}}
 	certificates := []plan.Certificate{{File: "apiserver", User: "apiserver", Hosts: []string{"localhost"},
 		Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}}
 	if _, err := pki.Ensure(f.layout, certificates, time.Now()); err != nil {
@@ -150,10 +146,6 @@ func (f *fakeAPI) configMap(w http.ResponseWriter, name string, data map[string]
 
 func refuse(w http.ResponseWriter, code int, reason string) {
 	w.WriteHeader(code)
-	fmt.Fprintf(
-		w,
-		`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": %q, "code": %d}`,
-		reason,
-		code,
-	)
+	fmt.Fprintf(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": %q, "code": %d}`, reason,
+		code)
 }

@@ -83,11 +83,8 @@ func (w *worker) settle(ctx context.Context, options Options) error {
 		return err
 	}
 	if !fresh && !w.State.Worker() {
-		return fmt.Errorf(
-			"--data-dir: %s holds a mesh of this machine's own: end it (keel reset, keel down) and remove "+
-				"the folder, or choose another one",
-			w.Layout.Dir,
-		)
+		return fmt.Errorf("--data-dir: %s holds a mesh of this machine's own: end it (keel reset, keel down) and "+
+			"remove the folder, or choose another one", w.Layout.Dir)
 	}
 	joined := w.joined()
 	if err := w.find(ctx, options.Join, joined); err != nil {
@@ -123,10 +120,8 @@ func (w *worker) find(ctx context.Context, asked *Joining, joined bool) error {
 	case asked.Address == "" && joined:
 		return nil
 	case asked.Address == "":
-		return errors.New(
-			"this machine has not joined a mesh yet: keel token create --print-join-command on the mesh's " +
-				"first machine prints by what it does",
-		)
+		return errors.New("this machine has not joined a mesh yet: keel token create --print-join-command on the " +
+			"mesh's first machine prints by what it does")
 	}
 	found, err := discovery.Find(ctx, asked.Address, asked.Token, asked.Pins)
 	if err != nil && joined {
@@ -171,11 +166,8 @@ func (w *worker) checkName(ctx context.Context, name string, joined bool) error 
 		return err
 	}
 	if living {
-		return fmt.Errorf(
-			"--node-name: the mesh has a node %s, which is alive: give this machine another name, or end "+
-				"that one and wait a minute",
-			name,
-		)
+		return fmt.Errorf("--node-name: the mesh has a node %s, which is alive: give this machine another name, or "+
+			"end that one and wait a minute", name)
 	}
 	return nil
 }

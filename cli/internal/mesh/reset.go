@@ -55,10 +55,8 @@ func Reset(ctx context.Context, m *Mesh) error {
 // sayReset says what is left. A node may not take itself off the API.
 func (m *Mesh) sayReset() {
 	if !m.State.Worker() {
-		m.say(
-			"reset; store, certificates, images and volumes are kept in %s: keel init goes on from them",
-			m.Layout.Dir,
-		)
+		m.say("reset; store, certificates, images and volumes are kept in %s: keel init goes on from them",
+			m.Layout.Dir)
 		return
 	}
 	m.say("reset; certificates, images and volumes are kept in %s: keel join goes on from them", m.Layout.Dir)

@@ -49,10 +49,8 @@ func MachineProblems(m Machine) []string {
 	add(!m.Systemd && m.Worker, "systemd does not run this machine, and a worker's daemons need it")
 	add(m.Systemd && !m.Systemctl, "systemctl is not installed: install systemd's own tools")
 	problems = append(problems, m.Cgroups.problems()...)
-	add(
-		!m.Addressed && !m.Worker,
-		"this machine has no IPv4 address that Pods could reach it at: configure its network first",
-	)
+	add(!m.Addressed && !m.Worker,
+		"this machine has no IPv4 address that Pods could reach it at: configure its network first")
 	add(!m.HostsFile, "there is no /etc/hosts, which containerd copies for each Pod: make one that names localhost")
 	add(len(m.MissingPrograms) > 0, "--programs: %s lacks %s: make build makes them", m.Programs,
 		strings.Join(m.MissingPrograms, ", "))

@@ -145,11 +145,11 @@ func (n NodeLayout) Agent() string { return filepath.Join(n.Dir, "agent") }
 // PodLogs is the folder of the containers' logs.
 func (n NodeLayout) PodLogs() string { return filepath.Join(n.Dir, "podlogs") }
 
-// Kubeconfig is by what the agent of a worker reaches the apiserver, once it has a certificate; BootstrapKubeconfig is
-// by what it asks for the first one. Both lie beside the files that keel makes of its own.
+// Kubeconfig is by what the agent of a worker reaches the apiserver, once it has a certificate. It lies beside the
+// files that keel makes of its own: the agent writes it.
 func (n NodeLayout) Kubeconfig() string { return filepath.Join(n.Dir, "kubeconfig") }
 
-// BootstrapKubeconfig holds a bootstrap token.
+// BootstrapKubeconfig is by what that agent asks for its first certificate: it holds a bootstrap token.
 func (n NodeLayout) BootstrapKubeconfig() string { return filepath.Join(n.Dir, "bootstrap-kubeconfig") }
 
 // CgroupRoot is the cgroup above the node's Pods.
