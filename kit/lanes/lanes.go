@@ -2,6 +2,7 @@
 package lanes
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"keelson.dev/kit/contained"
@@ -27,6 +28,16 @@ func Run[K comparable](lanes, count int, key func(i int) K, do func(i int) bool)
 	if err, is := broken.Load().(error); is {
 		panic(err)
 	}
+}
+
+// Each calls do with each item, at most as many at a time as there are lanes, in no order, and returns all errors.
+func Each[T any](lanes int, items []T, do func(T) error) error {
+	errs := make([]error, len(items))
+	Run(lanes, len(items), func(i int) int { return i }, func(i int) bool {
+		errs[i] = do(items[i])
+		return true
+	})
+	return errors.Join(errs...)
 }
 
 // ordered returns the numbers below count by their keys: the key of the lowest number first, each key's numbers rising.

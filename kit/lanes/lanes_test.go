@@ -1,6 +1,7 @@
 package lanes_test
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,29 @@ func keepsTheOrderOfAKey(t *testing.T, count int) {
 		if !slices.Equal(done[key], order) {
 			t.Errorf("of key %d %v are done, want %v", key, done[key], order)
 		}
+	}
+}
+
+// Each item is done, whatever became of the others, and every error is returned.
+func TestEach(t *testing.T) {
+	var mu sync.Mutex // guards done
+	var done []int
+	first, second := errors.New("1 is odd"), errors.New("3 is odd")
+	err := lanes.Each(2, []int{0, 1, 2, 3}, func(item int) error {
+		mu.Lock()
+		defer mu.Unlock()
+		done = append(done, item)
+		return map[int]error{1: first, 3: second}[item]
+	})
+	slices.Sort(done)
+	if !slices.Equal(done, []int{0, 1, 2, 3}) {
+		t.Errorf("%v are done", done)
+	}
+	if !errors.Is(err, first) || !errors.Is(err, second) {
+		t.Errorf("it returns %v", err)
+	}
+	if err := lanes.Each(2, []int{0, 2}, func(int) error { return nil }); err != nil {
+		t.Errorf("without an error it returns %v", err)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -126,13 +125,11 @@ func (l *Locals) keep(ctx context.Context, starting, whole bool) error {
 // each writes some APIServices, at most so many at a time as servers are asked. That another one was faster is no
 // error: its write is a change, which is looked at.
 func each(services []*apiregistration.APIService, write func(*apiregistration.APIService) error) error {
-	errs := make([]error, len(services))
-	lanes.Run(workers, len(services), func(i int) int { return i }, func(i int) bool {
-		err := write(services[i])
+	return lanes.Each(workers, services, func(s *apiregistration.APIService) error {
+		err := write(s)
 		if err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-			errs[i] = fmt.Errorf("%s: %w", services[i].Name, err)
+			return fmt.Errorf("%s: %w", s.Name, err)
 		}
-		return true
+		return nil
 	})
-	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-helpers/auth/rbac/reconciliation"
 
+	"keelson.dev/kit/lanes"
 	"keelson.dev/kit/localvolume"
 	"keelson.dev/services/apiserver/internal/frontproxy"
 	"keelson.dev/services/apiserver/internal/registry/scheduling/priorityclass"
@@ -31,6 +32,9 @@ const (
 	retryInterval = 200 * time.Millisecond
 	// upkeepInterval is how often a running apiserver looks whether all is still there.
 	upkeepInterval = time.Minute
+	// writers is how many objects are made at the same time. Each waits for the disk, and those that wait together wait
+	// once.
+	writers = 16
 )
 
 // Config is what the objects are made from.
@@ -116,7 +120,7 @@ func (b *Bootstrapper) ensure(ctx context.Context) error {
 
 func (b *Bootstrapper) ensureNamespaces(ctx context.Context) error {
 	client := b.Client.CoreV1().Namespaces()
-	return atOnce(namespaces, func(name string) error {
+	return lanes.Each(writers, namespaces, func(name string) error {
 		if _, err := client.Get(ctx, name, metav1.GetOptions{}); err == nil {
 			return nil
 		}
@@ -129,7 +133,7 @@ func (b *Bootstrapper) ensureNamespaces(ctx context.Context) error {
 // ensureRoles gives each role back the rules and each binding the subjects that
 // it lacks. What an operator added stays, but for subjects of a vacant binding.
 func (b *Bootstrapper) ensureRoles() error {
-	return atOnce(slices.Concat(userRoles, certificateRoles, daemonRoles), b.ensureRole)
+	return lanes.Each(writers, slices.Concat(userRoles, certificateRoles, daemonRoles), b.ensureRole)
 }
 
 func (b *Bootstrapper) ensureRole(r role) error {
@@ -155,7 +159,7 @@ func (b *Bootstrapper) ensureRole(r role) error {
 
 func (b *Bootstrapper) ensurePriorityClasses(ctx context.Context) error {
 	client := b.Client.SchedulingV1().PriorityClasses()
-	return atOnce(priorityclass.System(), func(class *schedulingv1.PriorityClass) error {
+	return lanes.Each(writers, priorityclass.System(), func(class *schedulingv1.PriorityClass) error {
 		if _, err := client.Get(ctx, class.Name, metav1.GetOptions{}); err == nil {
 			return nil
 		}

@@ -7,6 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/lanes"
 )
 
 // configProducer is the field manager of what flow control is given.
@@ -51,11 +53,11 @@ type written[O metav1.Object] interface {
 
 func (u upkeep[O]) write(ctx context.Context, kind string, client written[O]) error {
 	return errors.Join(
-		atOnce(u.create, func(o O) error {
+		lanes.Each(writers, u.create, func(o O) error {
 			_, err := client.Create(ctx, o, metav1.CreateOptions{FieldManager: configProducer})
 			return describe(kind, o.GetName(), err)
 		}),
-		atOnce(u.update, func(o O) error {
+		lanes.Each(writers, u.update, func(o O) error {
 			// Somebody else's write comes first: the next look sees what it made of the object.
 			_, err := client.Update(ctx, o, metav1.UpdateOptions{FieldManager: configProducer})
 			if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
@@ -67,7 +69,7 @@ func (u upkeep[O]) write(ctx context.Context, kind string, client written[O]) er
 }
 
 func (u upkeep[O]) delete(ctx context.Context, kind string, client written[O]) error {
-	return atOnce(u.remove, func(name string) error {
+	return lanes.Each(writers, u.remove, func(name string) error {
 		if err := client.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("deleting the %s %s: %w", kind, name, err)
 		}
