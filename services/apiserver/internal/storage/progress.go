@@ -35,7 +35,7 @@ type progress struct {
 	mu   sync.Mutex // guards what follows
 	last time.Time
 	// ahead is when etcd was last asked ahead of a read, known the latest revision that was wanted by then. delayed
-	// says that it will be asked anyway.
+	// says that it is about to be asked anyway.
 	ahead   time.Time
 	known   uint64
 	delayed bool
@@ -65,18 +65,13 @@ func (p *progress) want(revision uint64, ask func()) {
 	if p.delayed {
 		return
 	}
-	if wait := readPeriod - p.now().Sub(p.ahead); wait > 0 {
-		p.delayed = true
-		contained.After(wait, asking, func() {
-			p.mu.Lock()
-			p.ahead, p.delayed = p.now(), false
-			p.mu.Unlock()
-			ask()
-		}, nil)
-		return
-	}
-	p.ahead = p.now()
-	contained.Go(asking, ask, nil)
+	p.delayed = true
+	contained.After(readPeriod-p.now().Sub(p.ahead), asking, func() {
+		p.mu.Lock()
+		p.ahead, p.delayed = p.now(), false
+		p.mu.Unlock()
+		ask()
+	}, nil)
 }
 
 // progressing is a resource's store that asks together with those of all others.
