@@ -123,13 +123,8 @@ func wantDiscovered(t *testing.T, s *servertest.Server, there bool) {
 		})
 	}
 	servertest.Eventually(t, "the one document of discovery", func(ctx context.Context) string {
-		body, err := s.Client.Discovery().RESTClient().Get().AbsPath("/apis").SetHeader("Accept",
-			"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList").DoRaw(ctx)
+		list, err := discovered(ctx, s)
 		if err != nil {
-			return err.Error()
-		}
-		var list apidiscoveryv2.APIGroupDiscoveryList
-		if err := json.Unmarshal(body, &list); err != nil {
 			return err.Error()
 		}
 		at := slices.IndexFunc(list.Items, func(g apidiscoveryv2.APIGroupDiscovery) bool {
@@ -151,6 +146,16 @@ func wantDiscovered(t *testing.T, s *servertest.Server, there bool) {
 		t.Context()); !apierrors.IsNotFound(err) {
 		t.Errorf("the document of a version that there is not: %v", err)
 	}
+}
+
+// discovered is the one document of discovery, of all groups.
+func discovered(ctx context.Context, s *servertest.Server) (groups apidiscoveryv2.APIGroupDiscoveryList, err error) {
+	body, err := s.Client.Discovery().RESTClient().Get().AbsPath("/apis").SetHeader("Accept",
+		"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList").DoRaw(ctx)
+	if err != nil {
+		return groups, err
+	}
+	return groups, json.Unmarshal(body, &groups)
 }
 
 // testDefinitionGoes: a definition takes its objects with it, waits for those that somebody holds, and lets none be

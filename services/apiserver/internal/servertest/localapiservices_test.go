@@ -2,14 +2,12 @@ package servertest_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
-	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -155,13 +153,8 @@ func TestBuiltInGroupsComeFirst(t *testing.T) {
 	definition.Name, definition.Spec.Group = "widgets.acme.example", "acme.example"
 	define(t, s.ConfigAs(servertest.Admin), definition)
 	servertest.Eventually(t, "discovery in order", func(ctx context.Context) string {
-		body, err := s.Client.Discovery().RESTClient().Get().AbsPath("/apis").SetHeader("Accept",
-			"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList").DoRaw(ctx)
+		list, err := discovered(ctx, s)
 		if err != nil {
-			return err.Error()
-		}
-		var list apidiscoveryv2.APIGroupDiscoveryList
-		if err := json.Unmarshal(body, &list); err != nil {
 			return err.Error()
 		}
 		var names []string
