@@ -1,47 +1,34 @@
 package nodecertificates
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
+	"crypto"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"math/big"
 	"slices"
 	"testing"
 	"time"
+
+	"keelson.dev/services/nodeagent/internal/pairtest"
 )
 
 // authority signs certificates of tests.
 type authority struct {
 	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
+	key         crypto.Signer
 }
 
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
-	a := &authority{key: newKey(t)}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mesh"}, IsCA: true,
-		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
-	if err == nil {
-		a.certificate, err = x509.ParseCertificate(der)
-	}
+	made, key := pairtest.Sign(t, &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mesh"},
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}, nil, nil)
+	pair, err := tls.X509KeyPair(made, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a
-}
-
-func newKey(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return &authority{certificate: pair.Leaf, key: pair.PrivateKey.(crypto.Signer)}
 }
 
 // leaf is the client certificate of a node, before it is signed.
@@ -75,15 +62,5 @@ func (a *authority) pair(t *testing.T, c *x509.Certificate) []byte {
 
 func (a *authority) sign(t *testing.T, c *x509.Certificate) (certificate, key []byte) {
 	t.Helper()
-	made := newKey(t)
-	der, err := x509.CreateCertificate(rand.Reader, c, a.certificate, made.Public(), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalECPrivateKey(made)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
+	return pairtest.Sign(t, c, a.certificate, a.key)
 }
