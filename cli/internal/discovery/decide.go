@@ -83,19 +83,26 @@ func CheckSignature(info map[string]string, token Token) error {
 	return nil
 }
 
-// CheckPins says whether one of the hashes is that of an authority in the bundle, which holds one at least.
-func CheckPins(bundle []byte, pins []string) error {
-	var found []string
+// PinsOf are the hashes of the authorities in a bundle.
+func PinsOf(bundle []byte) (pins []string, err error) {
 	for rest := bundle; ; {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {
-			break
+			return pins, nil
 		}
 		authority, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return fmt.Errorf("reading the mesh's authority: %w", err)
+			return nil, fmt.Errorf("reading the mesh's authority: %w", err)
 		}
-		found = append(found, PinOf(authority))
+		pins = append(pins, PinOf(authority))
+	}
+}
+
+// CheckPins says whether one of the hashes is that of an authority in the bundle, which holds one at least.
+func CheckPins(bundle []byte, pins []string) error {
+	found, err := PinsOf(bundle)
+	if err != nil {
+		return err
 	}
 	switch {
 	case len(found) == 0:

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -20,6 +21,19 @@ func (m *Mesh) Client() (kubernetes.Interface, error) {
 		return nil, err
 	}
 	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("building a client: %w", err)
+	}
+	return client, nil
+}
+
+// dynamicClient is the same connection for objects of any kind.
+func (m *Mesh) dynamicClient() (dynamic.Interface, error) {
+	config, err := m.clientConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("building a client: %w", err)
 	}

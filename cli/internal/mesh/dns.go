@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
-
-	"k8s.io/client-go/dynamic"
 
 	"keelson.dev/cli/internal/clusterdns"
 	"keelson.dev/cli/internal/plan"
@@ -19,13 +16,9 @@ func (m *Mesh) HasDNS() bool { return m.State.DNS == plan.CoreDNS && len(m.State
 
 // InstallDNS installs cluster DNS, or brings it up to date.
 func (m *Mesh) InstallDNS(ctx context.Context) error {
-	config, err := m.clientConfig()
+	client, err := m.dynamicClient()
 	if err != nil {
 		return err
-	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("building a client: %w", err)
 	}
 	in := clusterdns.Input{Address: plan.DNSAddress(m.State.Ranges.Service.IPv4), Domain: m.State.Domain,
 		Nodes: len(m.State.Nodes)}
@@ -42,9 +35,7 @@ func (m *Mesh) InstallDNS(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(left) > 0 {
-		m.say("    left as others have changed it: %s", strings.Join(left, ", "))
-	}
+	m.sayLeft(left)
 	if !in.Forwards() {
 		m.say("    Pods resolve names of the cluster alone: /etc/resolv.conf names no server beyond this machine")
 	}

@@ -74,6 +74,18 @@ func newFakeSystemd(t *testing.T) *fakeSystemd {
 	return f
 }
 
+// cutAt runs keel, ends it at a call, and tells whether it came to that call.
+func (f *fakeSystemd) cutAt(t *testing.T, call int, after bool, run func(*testing.T) error) (cut bool) {
+	t.Helper()
+	f.cut, f.after = call, after
+	err := run(t)
+	f.cut = 0
+	if err != nil && !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	return err != nil
+}
+
 func (f *fakeSystemd) units() *systemd.Units {
 	return &systemd.Units{Dir: f.dir, Proc: f.proc, Call: f.call}
 }

@@ -189,15 +189,9 @@ func TestInitIsCutOff(t *testing.T) {
 					b.mustInit(t)
 					b.options.LogLevel = "info"
 				}
-				b.cut, b.after = call, after
-				err := b.init(t)
-				if err != nil && !errors.Is(err, errCut) {
-					t.Fatal(err)
-				}
-				if err != nil {
+				if b.cutAt(t, call, after, b.init) {
 					cuts++
 				}
-				b.cut = 0
 				t.Run(fmt.Sprintf("round %d, call %d, done %t", round, call, after), b.mustInit)
 			}
 			if cuts == 0 {

@@ -2,17 +2,12 @@ package mesh
 
 import (
 	"context"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"strconv"
-	"strings"
 	"time"
-
-	"k8s.io/client-go/dynamic"
 
 	"keelson.dev/cli/internal/discovery"
 	"keelson.dev/cli/internal/invite"
@@ -21,13 +16,9 @@ import (
 
 // Invite lets machines join the mesh, or brings what lets them up to date. It tells whether they could before.
 func (m *Mesh) Invite(ctx context.Context) (before bool, err error) {
-	config, err := m.clientConfig()
+	client, err := m.dynamicClient()
 	if err != nil {
 		return false, err
-	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return false, fmt.Errorf("building a client: %w", err)
 	}
 	typed, err := m.Client()
 	if err != nil {
@@ -48,9 +39,7 @@ func (m *Mesh) Invite(ctx context.Context) (before bool, err error) {
 		Settings: plan.NodeSettings{Pod: m.State.Ranges.Pod, Service: m.State.Ranges.Service,
 			PodNetwork: m.State.PodNetwork, ServiceProxy: m.State.ServiceProxy, DNS: m.State.DNS,
 			Domain: m.State.Domain, VXLAN: m.Layout.Number()}})
-	if len(left) > 0 {
-		m.say("    left as others have changed it: %s", strings.Join(left, ", "))
-	}
+	m.sayLeft(left)
 	return before, err
 }
 
@@ -93,13 +82,12 @@ func (m *Mesh) pin() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the mesh's authority: %w", err)
 	}
-	block, _ := pem.Decode(bundle)
-	if block == nil {
+	pins, err := discovery.PinsOf(bundle)
+	if err != nil {
+		return "", err
+	}
+	if len(pins) == 0 {
 		return "", fmt.Errorf("reading the mesh's authority: %s holds no PEM certificate", m.Layout.PKI("ca.crt"))
 	}
-	authority, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return "", fmt.Errorf("reading the mesh's authority: %w", err)
-	}
-	return discovery.PinOf(authority), nil
+	return pins[0], nil
 }

@@ -115,15 +115,9 @@ func TestJoinIsCutOff(t *testing.T) {
 		cuts := 0
 		for _, after := range []bool{false, true} {
 			b := newJoinBed(t)
-			b.cut, b.after = call, after
-			err := b.join(t)
-			if err != nil && !errors.Is(err, errCut) {
-				t.Fatal(err)
-			}
-			if err != nil {
+			if b.cutAt(t, call, after, b.join) {
 				cuts++
 			}
-			b.cut = 0
 			b.api.change(func() { b.api.living["vm"] = b.joinedHere() })
 			t.Run(fmt.Sprintf("call %d, done %t", call, after), b.mustJoin)
 		}
@@ -233,13 +227,9 @@ func TestResetOfAWorker(t *testing.T) {
 	for call := 1; ; call++ {
 		b := newJoinBed(t)
 		b.mustJoin(t)
-		b.calls, b.cut = nil, call
-		err := b.reset(t)
-		b.cut = 0
-		if err != nil {
-			if !errors.Is(err, errCut) {
-				t.Fatal(err)
-			}
+		b.calls = nil
+		cut := b.cutAt(t, call, false, b.reset)
+		if cut {
 			if err := b.reset(t); err != nil {
 				t.Errorf("after call %d was cut off: %v", call, err)
 			}
@@ -248,7 +238,7 @@ func TestResetOfAWorker(t *testing.T) {
 		if listed != nil || len(left) > 0 || len(b.enabled) > 0 || len(b.running) > 0 {
 			t.Errorf("left are files %v (%v), enabled %v, running %s", left, listed, b.enabled, b.pids())
 		}
-		if err == nil {
+		if !cut {
 			if said := b.out.String(); !strings.Contains(said, "kubectl delete node vm\n") || call < 5 {
 				t.Errorf("it has %d calls and said\n%s", call-1, said)
 			}

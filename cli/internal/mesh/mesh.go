@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"keelson.dev/cli/internal/node"
@@ -71,6 +72,13 @@ func LayoutOf(dataDir string) (plan.Layout, error) {
 
 // say prints a line of progress.
 func (m *Mesh) say(format string, args ...any) { fmt.Fprintf(m.Out, format+"\n", args...) }
+
+// sayLeft tells what others have changed of what keel installs, and keel has left alone.
+func (m *Mesh) sayLeft(names []string) {
+	if len(names) > 0 {
+		m.say("    left as others have changed it: %s", strings.Join(names, ", "))
+	}
+}
 
 // Part heads what is printed of a part of the command, and does it.
 func (m *Mesh) Part(ctx context.Context, what string, do func(context.Context) error) error {

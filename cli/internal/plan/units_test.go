@@ -30,13 +30,13 @@ func sumsOf(in ProcessInput) map[string]string {
 	return sums
 }
 
-// go test ./internal/plan -update-testdata writes the files anew.
-func TestUnits(t *testing.T) {
-	in := machineInput()
-	var names []string
+// golden compares the units with the files of a folder of testdata and returns their names. go test ./internal/plan
+// -update-testdata writes the files anew.
+func golden(t *testing.T, in ProcessInput, folder string) (names []string) {
+	t.Helper()
 	for _, unit := range slices.Concat(DecideUnits(in, sumsOf(in))...) {
 		names = append(names, unit.Name)
-		file := filepath.Join("testdata", "units", unit.Name)
+		file := filepath.Join("testdata", folder, unit.Name)
 		if *update {
 			if err := os.WriteFile(file, []byte(unit.Content), 0o644); err != nil {
 				t.Fatal(err)
@@ -50,6 +50,12 @@ func TestUnits(t *testing.T) {
 			t.Errorf("whose %s is cannot be told", unit.Name)
 		}
 	}
+	return names
+}
+
+func TestUnits(t *testing.T) {
+	in := machineInput()
+	names := golden(t, in, "units")
 	if !slices.Equal(names, UnitNames()) {
 		t.Errorf("the units are %v, and known are %v", names, UnitNames())
 	}

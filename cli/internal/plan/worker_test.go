@@ -2,8 +2,6 @@ package plan
 
 import (
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,25 +16,10 @@ func workerInput() ProcessInput {
 	return in
 }
 
-// go test ./internal/plan -update-testdata writes the files anew.
 func TestUnitsOfAWorker(t *testing.T) {
 	in := workerInput()
-	var names []string
+	names := golden(t, in, "worker")
 	for _, unit := range slices.Concat(DecideUnits(in, sumsOf(in))...) {
-		names = append(names, unit.Name)
-		file := filepath.Join("testdata", "worker", unit.Name)
-		if *update {
-			if err := os.WriteFile(file, []byte(unit.Content), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil || string(want) != unit.Content {
-			t.Errorf("%s is (%v)\n%s", unit.Name, err, unit.Content)
-		}
-		if !OwnsUnit(in.Layout, unit.Content) || OwnsUnit(Layout{Dir: "/elsewhere"}, unit.Content) {
-			t.Errorf("whose %s is cannot be told", unit.Name)
-		}
 		// What the agent writes itself must not have it started anew.
 		for _, file := range in.FilesAtStart(unit.Process) {
 			if file != in.Layout.PKI("ca.crt") && file != in.Layout.Node("vm-1").RuntimeConfig() {
