@@ -7,12 +7,14 @@ import (
 
 	"github.com/google/nftables"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"keelson.dev/kit/netdump"
 )
 
-// Standing names what the network of the calling thread holds, in order: firewall tables, links, and of both families
-// the routes of all tables and the rules that lead to these.
+// Standing names what the network of the calling thread holds, in order: firewall tables, links with their addresses,
+// and of both families the routes of all tables and the rules that lead to these. It leaves out what the kernel adds to
+// a link by itself, and some of it late: addresses that hold on the link alone, and routes.
 func Standing(t testing.TB) []string {
 	t.Helper()
 	conn, err := nftables.New()
@@ -27,6 +29,13 @@ func Standing(t testing.TB) []string {
 	}
 	for _, link := range links {
 		all = append(all, "link "+link.Attrs().Name)
+		for _, address := range whole(t, func() ([]netlink.Addr, error) {
+			return netlink.AddrList(link, netlink.FAMILY_ALL)
+		}) {
+			if address.Scope != unix.RT_SCOPE_LINK {
+				all = append(all, fmt.Sprintf("address %s of %s", address.IPNet, link.Attrs().Name))
+			}
+		}
 	}
 	for _, rule := range rules {
 		all = append(all, fmt.Sprintf("rule of family %d: %v", rule.Family, rule))
@@ -35,7 +44,9 @@ func Standing(t testing.TB) []string {
 		for _, route := range whole(t, func() ([]netlink.Route, error) {
 			return netlink.RouteListFiltered(family, &netlink.Route{}, netlink.RT_FILTER_TABLE)
 		}) {
-			all = append(all, "route "+route.String())
+			if route.Protocol != unix.RTPROT_KERNEL {
+				all = append(all, "route "+route.String())
+			}
 		}
 	}
 	slices.Sort(all)

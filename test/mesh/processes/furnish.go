@@ -1,18 +1,14 @@
 package processes
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
-	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"keelson.dev/kit/netdump"
 )
@@ -109,56 +105,5 @@ func furnishNetwork() error {
 			return fmt.Errorf("leading the default route to %s: %w", gateway, err)
 		}
 	}
-	return awaitOwnRoutes()
-}
-
-// ownRoutes are those that the kernel adds by itself: each device's own to groups, and those to the uplink's addresses.
-var ownRoutes = map[string][]string{uplink: {"ff00::/8", "2001:db8::2/128", "2001:db8::/128"}, beyond: {"ff00::/8"}}
-
-// awaitOwnRoutes waits for the routes that the kernel adds only once it has noticed that a device has its other end:
-// they would be taken for a mesh's.
-func awaitOwnRoutes() error {
-	var missing []string
-	err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, time.Minute, true,
-		func(context.Context) (bool, error) {
-			missing = nil
-			for name, wanted := range ownRoutes {
-				there, err := routesOf(name)
-				if err != nil {
-					return false, err
-				}
-				for _, route := range wanted {
-					if !slices.Contains(there, route) {
-						missing = append(missing, name+" "+route)
-					}
-				}
-			}
-			return len(missing) == 0, nil
-		})
-	if err != nil {
-		return fmt.Errorf("waiting for the kernel's own routes %v: %w", missing, err)
-	}
 	return nil
-}
-
-// routesOf returns where the kernel's own routes of IPv6 lead by a device.
-func routesOf(name string) ([]string, error) {
-	device, err := netlink.LinkByName(name)
-	if err != nil {
-		return nil, fmt.Errorf("finding the device %s: %w", name, err)
-	}
-	routes, err := netdump.Whole(func() ([]netlink.Route, error) {
-		return netlink.RouteListFiltered(netlink.FAMILY_V6, &netlink.Route{LinkIndex: device.Attrs().Index,
-			Table: unix.RT_TABLE_LOCAL}, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("listing the routes of %s: %w", name, err)
-	}
-	there := make([]string, 0, len(routes))
-	for _, route := range routes {
-		if route.Dst != nil {
-			there = append(there, route.Dst.String())
-		}
-	}
-	return there, nil
 }
