@@ -162,7 +162,7 @@ test-integration: $(STAMPS)/kubectl $(STAMPS)/published $(STAMPS)/gotestsum ## r
 
 # The tests with real daemons run in three parts at once, each in network and mount namespaces of its own: none meets another's links,
 # routes, ports and mounts, nor those of a mesh that is up or that died on this machine. Each part is about a third of the time.
-E2E_FIRST  := ^Test(Scenarios|TheChart|StandbyTakesOver|Simulate|Daemons)
+E2E_FIRST  := ^Test(Scenarios|TheChart|StandbyTakesOver|Simulate|Daemons|Join)
 E2E_SECOND := ^Test(Network|NodeFailure|NoRoomLeaks|Down)
 e2e_part = $(call sum,e2e-$(1),./e2e/...,-exec "unshare --net --mount" $(2) -timeout 45m,testname)
 .PHONY: test-e2e

@@ -13,8 +13,13 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"keelson.dev/kit/namespaces"
 )
+
+// ticksPerSecond is in what the kernel shows start times of processes, on every architecture.
+const ticksPerSecond = 100
 
 // Command is everything that starting a process again needs.
 type Command struct {
@@ -94,6 +99,21 @@ func Start(command Command) (Process, error) {
 		Command: command, PID: child.Process.Pid, StartTime: identity.startTime, BootID: identity.bootID,
 		Started: time.Now().UTC().Truncate(time.Second), LogOffset: info.Size(), exit: ended,
 	}, nil
+}
+
+// Of is the record of a process that runs a command already, whoever has started it.
+func Of(command Command, pid int) (Process, error) {
+	identity, err := identify(pid)
+	if err != nil {
+		return Process{}, fmt.Errorf("identifying %s: %w", command.Name, err)
+	}
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
+		return Process{}, fmt.Errorf("reading the clock: %w", err)
+	}
+	age := time.Duration(now.Nano()) - time.Duration(identity.startTime)*(time.Second/ticksPerSecond)
+	return Process{Command: command, PID: pid, StartTime: identity.startTime, BootID: identity.bootID,
+		Started: time.Now().Add(-age).UTC().Truncate(time.Second)}, nil
 }
 
 // Alive tells whether the process still runs. A dead process whose parent has not collected it counts as dead.

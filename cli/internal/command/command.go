@@ -103,8 +103,8 @@ func newRoot() *cobra.Command {
 	root.PersistentFlags().StringVar(&g.dataDir, "data-dir", g.dataDir,
 		"folder of the mesh (or KEELSON_DATA_DIR); default: "+defaultDataDir+", of keel init "+machineDataDir)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{daemon.FlagError(err)} })
-	root.AddCommand(newUp(g), newDown(g), newInit(g), newJoin(g), newToken(g), newReset(g), newKubeconfig(g),
-		newStatus(g), newExplain(g), newSimulate(g))
+	root.AddCommand(newUp(g), newDown(g), newInit(g), newJoin(g), newToken(g), newReset(g), newSupervise(g),
+		newKubeconfig(g), newStatus(g), newExplain(g), newSimulate(g))
 	return root
 }
 

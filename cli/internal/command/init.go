@@ -16,9 +16,10 @@ import (
 func newInit(g *global) *cobra.Command {
 	flags, node := &meshFlags{}, ""
 	command := &cobra.Command{
-		Use:   "init",
-		Short: "make this machine a mesh of one node that systemd runs; run again, it brings the mesh up to date",
-		Args:  exactly(),
+		Use: "init",
+		Short: "make this machine a mesh of one node, whose daemons systemd or keel itself runs; run again, it " +
+			"brings the mesh up to date",
+		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			options, err := flags.options(g.machine(), c.Flags().Changed)
 			if err != nil {
@@ -54,13 +55,12 @@ func initialize(ctx context.Context, out io.Writer, options mesh.Options) error 
 	}
 	m.SayWhatOthersBring(options.Programs)
 	awaitDNS(ctx, m)
-	fmt.Fprintf(out, "\nThe mesh is up at %s, and systemd starts it with the machine (systemctl status "+
-		"'keelson-*').\n\n", m.ServerURL())
+	fmt.Fprintf(out, "\nThe mesh is up at %s, and %s.\n\n", m.ServerURL(), m.Keeper())
 	fmt.Fprintf(out, "  export KUBECONFIG=%s\n  %s get nodes\n\n", layout.Kubeconfig(plan.AdminCertificate),
 		filepath.Join(options.Programs, "kubectl"))
 	sayHowToJoin(out, line)
-	fmt.Fprintf(out, "keel status shows the daemons, journalctl -u keelson-apiserver what one of them says, "+
-		"keel init again\nbrings all of it up to date, keel reset ends it.\n")
+	fmt.Fprintf(out, "keel status shows the daemons, %s what one of them says, keel init again\n"+
+		"brings all of it up to date, keel reset ends it.\n", m.Log(plan.APIServer))
 	return nil
 }
 

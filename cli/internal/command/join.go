@@ -109,8 +109,7 @@ func join(ctx context.Context, out io.Writer, options mesh.Options) error {
 	}
 	m.SayWhatOthersBring(options.Programs)
 	name := m.State.Nodes[0].Name
-	fmt.Fprintf(out, "\nThis machine is the node %s of the mesh at %s, and systemd starts it with the machine "+
-		"(systemctl status 'keelson-*').\n\n", name, m.State.Server)
+	fmt.Fprintf(out, "\nThis machine is the node %s of the mesh at %s, and %s.\n\n", name, m.State.Server, m.Keeper())
 	fmt.Fprintf(out, "Logs of its Pods, and exec and the like into them, need a certificate that somebody approves "+
 		"once on the mesh's first\nmachine, and anew when the node's addresses change. If the request names no "+
 		"addresses but this machine's:\n\n"+

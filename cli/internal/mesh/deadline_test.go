@@ -17,6 +17,7 @@ import (
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/cli/internal/state"
 	"keelson.dev/cli/internal/systemd"
+	"keelson.dev/cli/internal/unit"
 	"keelson.dev/kit/subprocess"
 )
 
@@ -31,7 +32,8 @@ func stuckMachine(t *testing.T) (*Mesh, Options) {
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	m := &Mesh{Layout: plan.Layout{Dir: filepath.Join(dir, "d")}, Out: &bytes.Buffer{},
-		Units: &systemd.Units{Dir: dir, Proc: dir, Call: func(ctx context.Context, _ ...string) (string, error) {
+		Units: &systemd.Units{Folder: unit.Folder(dir), Proc: unit.Proc(dir), Call: func(ctx context.Context,
+			_ ...string) (string, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		}},

@@ -34,8 +34,8 @@ func Down(ctx context.Context, m *Mesh) error {
 	if m.State, err = state.Load(m.Layout); err != nil {
 		return err
 	}
-	if m.State.Systemd {
-		return m.underSystemd()
+	if m.State.Units {
+		return m.ofUnits()
 	}
 	// The agents go first, or they would start again what is taken away.
 	failed := m.stopProcesses(ctx, func(name string) bool { _, ok := plan.NodeOfAgent(name); return ok })

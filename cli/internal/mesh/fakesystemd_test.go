@@ -26,6 +26,7 @@ import (
 
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/cli/internal/systemd"
+	"keelson.dev/cli/internal/unit"
 )
 
 // errCut is what a systemctl that was cut off says.
@@ -87,7 +88,7 @@ func (f *fakeSystemd) cutAt(t *testing.T, call int, after bool, run func(*testin
 }
 
 func (f *fakeSystemd) units() *systemd.Units {
-	return &systemd.Units{Dir: f.dir, Proc: f.proc, Call: f.call}
+	return &systemd.Units{Folder: unit.Folder(f.dir), Proc: unit.Proc(f.proc), Call: f.call}
 }
 
 func (f *fakeSystemd) call(_ context.Context, args ...string) (string, error) {

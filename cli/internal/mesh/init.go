@@ -27,10 +27,10 @@ func (e *UnfitError) Error() string {
 	return "nothing was changed:\n  " + strings.Join(e.Problems, "\n  ")
 }
 
-// Init makes this machine a mesh that systemd runs, or brings it up to date, and waits until its node is ready. What a
-// run that was cut off has left is taken up where it is.
+// Init makes this machine a mesh whose daemons are units, or brings it up to date, and waits until its node is ready.
+// What a run that was cut off has left is taken up where it is.
 func Init(ctx context.Context, m *Mesh, options Options) error {
-	options.Nodes, options.CgroupDriver = 1, plan.Systemd
+	options.Nodes, options.CgroupDriver = 1, m.cgroupDriver()
 	// All that can be known beforehand is looked at before anything is written.
 	if err := m.check(ctx, options, m.settle); err != nil {
 		return err
@@ -47,7 +47,7 @@ func Init(ctx context.Context, m *Mesh, options Options) error {
 	return m.install(ctx, options, tiers)
 }
 
-// install has systemd run the units, tier by tier, gives their node its images, and waits until that is ready.
+// install has the units run, tier by tier, gives their node its images, and waits until that is ready.
 func (m *Mesh) install(ctx context.Context, options Options, tiers [][]plan.Unit) error {
 	if err := m.convergeUnits(ctx, slices.Concat(tiers...)); err != nil {
 		return err
@@ -88,8 +88,8 @@ func (m *Mesh) check(ctx context.Context, options Options, settle settling) erro
 	_, err = node.Archives(options.Images)
 	note(err)
 	note(state.Check(m.Layout))
-	// Where systemd or the record cannot be asked, nothing can be said of ports and ranges.
-	if machine.Systemctl && machine.Systemd {
+	// Where systemd cannot be asked, nothing can be said of ports and ranges.
+	if machine.Systemctl || !machine.Systemd {
 		note(settle(ctx, options))
 	}
 	if len(problems) > 0 {
@@ -100,11 +100,11 @@ func (m *Mesh) check(ctx context.Context, options Options, settle settling) erro
 
 // look looks at the machine.
 func (m *Mesh) look(options Options) (plan.Machine, error) {
-	machine := plan.Machine{Root: os.Geteuid() == 0, Systemd: systemd.Runs(), Systemctl: systemd.Installed(),
+	machine := plan.Machine{Root: os.Geteuid() == 0, Systemd: m.underSystemd(), Systemctl: systemd.Installed(),
 		Worker: options.Join != nil, Programs: options.Programs, MissingPrograms: missingPrograms(options),
 		ForeignUnits: map[string]string{}}
-	if m.Units != nil { // a stand-in
-		machine.Systemd, machine.Systemctl = true, true
+	if !systemd.Runs() { // a stand-in for it runs them, or keel itself
+		machine.Systemctl = machine.Systemd
 	}
 	var failed error
 	note := func(err error) { failed = errors.Join(failed, err) }
@@ -134,14 +134,19 @@ func (m *Mesh) settle(ctx context.Context, options Options) error {
 	if err != nil && !fresh {
 		return err
 	}
-	if !fresh && !m.State.Systemd {
+	if !fresh && !m.State.Units {
 		return fmt.Errorf("--data-dir: %s holds a mesh of keel up: choose another folder", m.Layout.Dir)
 	}
 	if m.State.Worker() {
 		return fmt.Errorf("--data-dir: %s is of a worker of the mesh at %s: keel join brings it up to date",
 			m.Layout.Dir, m.State.Server)
 	}
-	m.State.Systemd = true
+	if !fresh {
+		if err := m.checkDriver(); err != nil {
+			return err
+		}
+	}
+	m.State.Units = true
 	if options.NodeName, err = m.nodeName(options.NodeName); err != nil {
 		return err
 	}
@@ -206,6 +211,9 @@ func (m *Mesh) prepareUnits(ctx context.Context, options Options, settle settlin
 	}
 	// It is recorded before anything of it exists.
 	if err := m.State.Save(m.Layout); err != nil {
+		return nil, err
+	}
+	if err := m.claimForUnits(); err != nil {
 		return nil, err
 	}
 	if err := m.step(ctx, "preparing certificates", func(context.Context) error {

@@ -55,7 +55,7 @@ func newBed(t *testing.T) *bed {
 	}
 	b.options = Options{NodeName: "vm", BindAddress: netip.MustParseAddr("127.0.0.1"), Programs: programs,
 		Images: images, LogLevel: "info"}
-	record := &state.State{Version: 1, Systemd: true, Ports: map[string]int{}, BindAddress: "127.0.0.1"}
+	record := &state.State{Version: 1, Units: true, Ports: map[string]int{}, BindAddress: "127.0.0.1"}
 	for _, need := range plan.PortNeeds(plan.NeedsInput{Layout: b.layout, Nodes: []string{"vm"}}) {
 		record.Ports[need.Name] = freePort(t, record.Ports)
 	}
@@ -247,7 +247,7 @@ func TestInitRefuses(t *testing.T) {
 			t.Cleanup(func() { listener.Close() })
 			b.record(t, func(s *state.State) { s.Ports["scheduler.status"] = listener.Addr().(*net.TCPAddr).Port })
 		}, []string{"which this data directory has used for scheduler.status, is taken by another process"}},
-		"a mesh of keel up": {func(t *testing.T, b *bed) { b.record(t, func(s *state.State) { s.Systemd = false }) },
+		"a mesh of keel up": {func(t *testing.T, b *bed) { b.record(t, func(s *state.State) { s.Units = false }) },
 			[]string{"holds a mesh of keel up: choose another folder"}},
 		"a folder of others": {func(t *testing.T, b *bed) {
 			if err := os.Rename(b.layout.State(), b.layout.State()+".old"); err != nil {

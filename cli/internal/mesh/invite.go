@@ -66,7 +66,7 @@ func (m *Mesh) JoinCommand(ctx context.Context, life time.Duration, description 
 
 // joinAddress is where other machines reach the apiserver.
 func (m *Mesh) joinAddress() (string, error) {
-	if !m.State.Systemd {
+	if !m.State.Units {
 		return "", errors.New("machines join a mesh of keel init; keel up has all of its nodes on one machine")
 	}
 	_, advertise, err := m.addresses()

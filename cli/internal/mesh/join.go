@@ -37,7 +37,7 @@ type worker struct {
 // Join makes this machine a node of a mesh that another machine runs, or brings it up to date, and waits until the node
 // is ready. What a run that was cut off has left is taken up where it is.
 func Join(ctx context.Context, m *Mesh, options Options) error {
-	options.Nodes, options.CgroupDriver = 1, plan.Systemd
+	options.Nodes, options.CgroupDriver = 1, m.cgroupDriver()
 	w := &worker{Mesh: m}
 	// All that can be known beforehand is looked at before anything is written.
 	if err := m.check(ctx, options, w.settle); err != nil {
@@ -86,6 +86,11 @@ func (w *worker) settle(ctx context.Context, options Options) error {
 		return fmt.Errorf("--data-dir: %s holds a mesh of this machine's own: end it (keel reset, keel down) and "+
 			"remove the folder, or choose another one", w.Layout.Dir)
 	}
+	if !fresh {
+		if err := w.checkDriver(); err != nil {
+			return err
+		}
+	}
 	joined := w.joined()
 	if err := w.find(ctx, options.Join, joined); err != nil {
 		return err
@@ -95,7 +100,7 @@ func (w *worker) settle(ctx context.Context, options Options) error {
 			return err
 		}
 	}
-	w.State.Systemd = true
+	w.State.Units = true
 	if options.NodeName, err = w.nodeName(options.NodeName); err != nil {
 		return err
 	}

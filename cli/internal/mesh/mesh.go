@@ -17,7 +17,6 @@ import (
 	"keelson.dev/cli/internal/node"
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/cli/internal/state"
-	"keelson.dev/cli/internal/systemd"
 )
 
 // Mesh is a data directory and what is known of it.
@@ -25,16 +24,8 @@ type Mesh struct {
 	Layout plan.Layout
 	State  *state.State
 	Out    io.Writer
-	// Units is the systemd that runs the mesh, or that of this machine if it is nil.
-	Units *systemd.Units
-}
-
-// units is the systemd that runs the mesh.
-func (m *Mesh) units() *systemd.Units {
-	if m.Units == nil {
-		m.Units = systemd.Host()
-	}
-	return m.Units
+	// Units is what runs the units of the mesh; nil for what this machine has: systemd, or keel itself without it.
+	Units Units
 }
 
 // Open reads the record of a mesh that `keel up` or `keel init` has made.
@@ -171,7 +162,7 @@ func (m *Mesh) processInput(programs, logLevel string) (plan.ProcessInput, error
 		PodNetwork: m.State.PodNetwork, ServiceProxy: m.State.ServiceProxy,
 		Layout: m.Layout, Ranges: m.State.Ranges, Ports: m.State.Ports, Nodes: m.State.NodeNames(),
 		BindAddress: bind, Advertise: advertise, Programs: programs, LogLevel: logLevel,
-		Hosts: !m.State.Systemd, Server: m.State.Server, VXLAN: m.State.VXLAN,
+		Hosts: !m.State.Units, Server: m.State.Server, VXLAN: m.State.VXLAN,
 	}, err
 }
 

@@ -17,7 +17,7 @@ import (
 // prepareNodes makes the nodes beside the machine, sets the network between them up and writes each one's
 // configuration. The network of their Pods is the nodeagents' part.
 func (m *Mesh) prepareNodes(options Options) error {
-	if !m.State.Systemd {
+	if !m.State.Units {
 		if err := host.EnsureHosts(m.Layout, m.State.NodeNames()); err != nil {
 			return err
 		}
@@ -51,8 +51,7 @@ func (m *Mesh) prepareNetworks() error {
 	if err := host.EnableForwarding(ranges.Pod.Dual()); err != nil {
 		return err
 	}
-	if err := host.ClaimRanges(m.Layout.Number(), slices.Concat(ranges.Pod.Networks(), ranges.Service.Networks(),
-		ranges.Nodes.Networks())...); err != nil {
+	if err := m.claimRanges(); err != nil {
 		return err
 	}
 	for _, pods := range ranges.Pod.Networks() {
@@ -80,6 +79,21 @@ func (m *Mesh) prepareNetworks() error {
 		m.say("\n    Pods of further nodes cannot reach beyond this machine: %v", err)
 	}
 	return nil
+}
+
+// claimRanges has other meshes of the machine see the ranges of this one.
+func (m *Mesh) claimRanges() error {
+	ranges := m.State.Ranges
+	return host.ClaimRanges(m.Layout.Number(), slices.Concat(ranges.Pod.Networks(), ranges.Service.Networks(),
+		ranges.Nodes.Networks())...)
+}
+
+// claimForUnits does so where no unit of systemd's tells of them.
+func (m *Mesh) claimForUnits() error {
+	if m.underSystemd() {
+		return nil
+	}
+	return m.claimRanges()
 }
 
 // nodeNetworks are those of all nodes but the first, which is on the machine itself.

@@ -84,7 +84,7 @@ func (m *Mesh) loadForReset() error {
 	var err error
 	m.State, err = state.Load(m.Layout)
 	if errors.Is(err, os.ErrNotExist) {
-		m.State.Systemd, m.State.CgroupDriver = true, plan.Systemd
+		m.State.Units, m.State.CgroupDriver = true, m.cgroupDriver()
 		entries, err := os.ReadDir(m.Layout.Nodes())
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("looking for the nodes: %w", err)
@@ -94,7 +94,7 @@ func (m *Mesh) loadForReset() error {
 		}
 		return nil
 	}
-	if err == nil && !m.State.Systemd {
+	if err == nil && !m.State.Units {
 		return fmt.Errorf("--data-dir: %s holds a mesh of keel up: keel down ends it", m.Layout.Dir)
 	}
 	return err
@@ -115,7 +115,7 @@ func (m *Mesh) stopUnits(ctx context.Context, own []string) error {
 	agent, containerd := plan.UnitName(plan.NodeagentProcess("")), plan.UnitName(plan.ContainerdProcess(""))
 	failed := stop(func(unit string) bool { return unit == agent })
 	if slices.Contains(own, containerd) {
-		failed = errors.Join(failed, m.removePods(ctx, m.State.NodeNames(), unitRuntimes{m.units()}))
+		failed = errors.Join(failed, m.removePods(ctx, m.State.NodeNames(), unitRuntimes{m}))
 	}
 	failed = errors.Join(failed, stop(func(unit string) bool { return unit == containerd }))
 	failed = errors.Join(failed, m.sweep(ctx))

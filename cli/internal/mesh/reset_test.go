@@ -104,7 +104,7 @@ func TestResetLeavesOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.expect(t)
-	b.record(t, func(s *state.State) { s.Systemd = false })
+	b.record(t, func(s *state.State) { s.Units = false })
 	if err := b.reset(t); err == nil || !strings.Contains(err.Error(), "holds a mesh of keel up: keel down ends it") {
 		t.Errorf("got %v", err)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"keelson.dev/cli/internal/node"
 	"keelson.dev/cli/internal/plan"
-	"keelson.dev/cli/internal/systemd"
 	"keelson.dev/kit/subprocess"
 )
 
@@ -115,12 +114,12 @@ func (r childRuntimes) revive(ctx context.Context, process subprocess.Process) e
 	return subprocess.WaitReady(ctx, restarted, r.readiness(nil, plan.Process{Name: process.Name}))
 }
 
-// unitRuntimes is the one that systemd runs.
-type unitRuntimes struct{ units *systemd.Units }
+// unitRuntimes is the one of a unit.
+type unitRuntimes struct{ *Mesh }
 
 func (r unitRuntimes) ensure(ctx context.Context, name string) error {
 	unit := plan.UnitName(plan.ContainerdProcess(name))
-	states, err := r.units.States(ctx, []string{unit})
+	states, err := r.units().States(ctx, []string{unit})
 	if err != nil {
 		return err
 	}
@@ -130,10 +129,11 @@ func (r unitRuntimes) ensure(ctx context.Context, name string) error {
 	return r.restart(ctx, name)
 }
 
-// restart returns once systemd has heard from containerd that it is ready.
 func (r unitRuntimes) restart(ctx context.Context, name string) error {
-	if err := r.units.Restart(ctx, plan.UnitName(plan.ContainerdProcess(name))); err != nil {
+	process := plan.Process{Name: plan.ContainerdProcess(name)}
+	unit := plan.UnitName(process.Name)
+	if err := r.units().Restart(ctx, unit); err != nil {
 		return fmt.Errorf("starting containerd: %w", err)
 	}
-	return nil
+	return r.awaitUnit(ctx, nil, plan.Unit{Name: unit, Process: process})
 }

@@ -82,7 +82,7 @@ func (m *Mesh) decideRanges(options Options, nodes int) error {
 		return err
 	}
 	in := plan.RangesInput{Pod: options.PodRange, Service: options.ServiceRange, Routes: routes, Claimed: claimed,
-		IPv6: host.HasIPv6(), Nodes: nodes, PodNetwork: m.State.PodNetwork, Apart: m.State.Systemd,
+		IPv6: host.HasIPv6(), Nodes: nodes, PodNetwork: m.State.PodNetwork, Apart: m.State.Units,
 		Given: m.State.Worker()}
 	if recorded := m.State.Ranges; recorded.Pod.IsValid() {
 		if err := sameRange(plan.PodRangeFlag, recorded.Pod, in.Pod); err != nil {
@@ -173,7 +173,7 @@ func (m *Mesh) decidePorts(options Options, running []string) error {
 		held[plan.StreamPort(process)] = true
 	}
 	needs := plan.PortNeeds(plan.NeedsInput{Layout: m.Layout, Nodes: m.State.NodeNames(), APIServer: options.Port,
-		Expected: m.State.Systemd, Worker: m.State.Worker()})
+		Expected: m.State.Units, Worker: m.State.Worker()})
 	m.State.Ports, err = plan.DecidePorts(plan.PortsInput{
 		Needs: needs, Remembered: m.State.Ports, Running: held,
 		Free: func(node string, port int) bool {

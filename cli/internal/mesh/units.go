@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"keelson.dev/cli/internal/plan"
-	"keelson.dev/cli/internal/systemd"
+	"keelson.dev/cli/internal/unit"
 )
 
 // unitInterval is short against a daemon's start and cheap against a question to systemd.
@@ -120,13 +120,13 @@ func (m *Mesh) awaitUnit(ctx context.Context, client *http.Client, unit plan.Uni
 				first = restarts
 			}
 			if restarts-first >= maxRestarts {
-				return fmt.Errorf("%s has ended %d times without getting ready: journalctl -u %[1]s says why",
-					unit.Name, restarts-first)
+				return fmt.Errorf("%s has ended %d times without getting ready: %s says why", unit.Name,
+					restarts-first, m.units().Log(unit.Name))
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready in time: %w; journalctl -u %[1]s says more", unit.Name, last)
+			return fmt.Errorf("%s is not ready in time: %w; %s says more", unit.Name, last, m.units().Log(unit.Name))
 		case <-ticker.C:
 		}
 	}
@@ -168,7 +168,7 @@ func (m *Mesh) awaitNode(ctx context.Context) error {
 // explainNode is the command that tells why the machine's node is as it is.
 func (m *Mesh) explainNode() string {
 	if m.State.Worker() {
-		return "journalctl -u " + plan.UnitName(plan.NodeagentProcess(""))
+		return m.Log(plan.NodeagentProcess(""))
 	}
 	return "keel explain node " + m.State.Nodes[0].Name
 }
@@ -186,7 +186,7 @@ type Process struct {
 // Processes lists the mesh's processes; none while it is down.
 func (m *Mesh) Processes(ctx context.Context) ([]Process, error) {
 	var processes []Process
-	if !m.State.Systemd {
+	if !m.State.Units {
 		for _, p := range m.State.Processes {
 			processes = append(processes, Process{p.Name, p.Alive(), p.PID, p.Started, p.Log})
 		}
@@ -196,7 +196,7 @@ func (m *Mesh) Processes(ctx context.Context) ([]Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	states := map[string]systemd.State{}
+	states := map[string]unit.State{}
 	if len(files) > 0 {
 		if states, err = m.units().States(ctx, plan.UnitNames()); err != nil {
 			return nil, err
@@ -207,7 +207,7 @@ func (m *Mesh) Processes(ctx context.Context) ([]Process, error) {
 		if _, there := files[unit]; there {
 			state := states[unit]
 			processes = append(processes,
-				Process{name, state.Active, state.PID, state.Started, "journalctl -u " + unit})
+				Process{name, state.Active, state.PID, state.Started, m.units().Log(unit)})
 		}
 	}
 	return processes, nil
@@ -215,7 +215,7 @@ func (m *Mesh) Processes(ctx context.Context) ([]Process, error) {
 
 // Has tells whether a process is part of the mesh.
 func (m *Mesh) Has(process string) bool {
-	if m.State.Systemd {
+	if m.State.Units {
 		for _, name := range plan.ProcessNames(m.State.NodeNames()...) {
 			if name == process {
 				return true

@@ -27,8 +27,8 @@ func Up(ctx context.Context, m *Mesh, options Options) error {
 		return err
 	}
 	fresh := err != nil
-	if m.State.Systemd {
-		return m.underSystemd()
+	if m.State.Units {
+		return m.ofUnits()
 	}
 	if options.Nodes, err = nodeCount(fresh, len(m.State.Nodes), options.Nodes); err != nil {
 		return err
@@ -49,14 +49,14 @@ func Up(ctx context.Context, m *Mesh, options Options) error {
 	return nil
 }
 
-// underSystemd says who has the mesh in keel's place.
-func (m *Mesh) underSystemd() error {
+// ofUnits says by what a mesh is kept that keel up and keel down leave alone.
+func (m *Mesh) ofUnits() error {
 	if m.State.Worker() {
-		return fmt.Errorf("--data-dir: systemd runs a worker in %s: keel join brings it up to date, keel reset ends it",
-			m.Layout.Dir)
+		return fmt.Errorf("--data-dir: %s runs a worker in %s: keel join brings it up to date, keel reset ends it",
+			m.units().Name(), m.Layout.Dir)
 	}
-	return fmt.Errorf("--data-dir: systemd runs the mesh in %s: keel init brings it up to date, keel reset ends it",
-		m.Layout.Dir)
+	return fmt.Errorf("--data-dir: %s runs the mesh in %s: keel init brings it up to date, keel reset ends it",
+		m.units().Name(), m.Layout.Dir)
 }
 
 // running are the processes of keel's own that run.

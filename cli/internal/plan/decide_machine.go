@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Machine is what a machine has of what a mesh under systemd stands on.
+// Machine is what a machine has of what a mesh of units stands on.
 type Machine struct {
 	Root bool
-	// Systemd tells that it runs the machine, Systemctl that its tool is there.
+	// Systemd tells that it runs the machine, Systemctl that its tool is there. Without it, keel runs the units itself.
 	Systemd, Systemctl bool
 	Cgroups            Cgroups
 	// HostsFile tells that there is an /etc/hosts.
@@ -45,8 +45,6 @@ func MachineProblems(m Machine) []string {
 		}
 	}
 	add(!m.Root, "root is needed to run containers and to write units: run keel as root")
-	add(!m.Systemd && !m.Worker, "systemd does not run this machine: keel up runs a mesh without it")
-	add(!m.Systemd && m.Worker, "systemd does not run this machine, and a worker's daemons need it")
 	add(m.Systemd && !m.Systemctl, "systemctl is not installed: install systemd's own tools")
 	problems = append(problems, m.Cgroups.problems()...)
 	add(!m.Addressed && !m.Worker,

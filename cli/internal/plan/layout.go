@@ -66,6 +66,9 @@ func (l Layout) Kubeconfig(who string) string {
 // Log is the output of a process.
 func (l Layout) Log(process string) string { return filepath.Join(l.Dir, "logs", process+".log") }
 
+// Units is the folder of units where keel itself runs them.
+func (l Layout) Units() string { return filepath.Join(l.Dir, "units") }
+
 // APIServer is the store's directory.
 func (l Layout) APIServer() string { return filepath.Join(l.Dir, "apiserver") }
 

@@ -12,17 +12,13 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
-	"time"
 
 	"github.com/google/renameio/v2"
-	"golang.org/x/sys/unix"
 
+	"keelson.dev/cli/internal/filelock"
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/kit/subprocess"
 )
-
-// lockInterval is short against a start of a mesh.
-const lockInterval = 100 * time.Millisecond
 
 // version is raised when an older keel could not read the file.
 const version = 1
@@ -43,8 +39,9 @@ type State struct {
 	Domain       string `json:"clusterDomain"`
 	// CgroupDriver is plan.Cgroupfs or plan.Systemd: kept as well.
 	CgroupDriver string `json:"cgroupDriver,omitempty"`
-	// Systemd is set where `keel init` has made the mesh: systemd runs its processes, which are not recorded.
-	Systemd bool `json:"systemd,omitempty"`
+	// Units is set where `keel init` or `keel join` has made the mesh: units run its processes, which are not recorded
+	// here. They are systemd's where CgroupDriver is, else keel's own.
+	Units bool `json:"systemd,omitempty"`
 	// Server is set where `keel join` has made the machine a worker: where the apiserver of the mesh is. VXLAN is then
 	// the number of the mesh's network.
 	Server string `json:"server,omitempty"`
@@ -132,8 +129,8 @@ func Open(layout plan.Layout) (unlock func(), err error) {
 	if err := checkOwner(layout); err != nil {
 		return nil, err
 	}
-	unlock, err = lock(layout.Lock())
-	if errors.Is(err, errLocked) {
+	unlock, err = filelock.Try(layout.Lock())
+	if errors.Is(err, filelock.ErrHeld) {
 		return nil, fmt.Errorf("--data-dir: another keel is at work in %s: wait for it to end", layout.Dir)
 	}
 	return unlock, err
@@ -143,20 +140,11 @@ func Open(layout plan.Layout) (unlock func(), err error) {
 // It waits for another keel that does so.
 func LockMachine(ctx context.Context) (unlock func(), err error) {
 	file := filepath.Join(os.TempDir(), fmt.Sprintf("keelson-%d.lock", os.Geteuid()))
-	ticker := time.NewTicker(lockInterval)
-	defer ticker.Stop()
-	for {
-		unlock, err := lock(file)
-		if !errors.Is(err, errLocked) {
-			return unlock, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("waiting for another keel, which is choosing ports and holds %s: %w", file,
-				ctx.Err())
-		case <-ticker.C:
-		}
+	unlock, err = filelock.Wait(ctx, file)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for another keel, which is choosing ports and holds %s: %w", file, err)
 	}
+	return unlock, nil
 }
 
 // Check says what Open would refuse, and changes nothing.
@@ -187,23 +175,4 @@ func checkOwner(layout plan.Layout) error {
 		return fmt.Errorf("--data-dir: %s holds files and no keel.json: choose an empty or a new folder", layout.Dir)
 	}
 	return nil
-}
-
-// errLocked says that another process holds a lock.
-var errLocked = errors.New("another keel holds it")
-
-// lock returns at once.
-func lock(file string) (func(), error) {
-	handle, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("opening the lock %s: %w", file, err)
-	}
-	if err := unix.Flock(int(handle.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		handle.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, errLocked
-		}
-		return nil, fmt.Errorf("taking the lock %s: %w", file, err)
-	}
-	return func() { handle.Close() }, nil
 }

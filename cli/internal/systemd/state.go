@@ -3,37 +3,25 @@ package systemd
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"keelson.dev/cli/internal/plan"
+	"keelson.dev/cli/internal/unit"
 )
-
-// State is what systemd and the kernel have of a unit.
-type State struct {
-	plan.UnitState
-	// PID is the process, 0 without one; Started is when systemd started it.
-	PID     int
-	Started time.Time
-	// Restarts is how often systemd has started it again by itself.
-	Restarts int
-}
 
 // properties are what States asks for.
 const properties = "Id,ActiveState,UnitFileState,NeedDaemonReload,MainPID,ExecMainStartTimestampMonotonic,NRestarts"
 
 // States asks for units.
-func (u *Units) States(ctx context.Context, names []string) (map[string]State, error) {
+func (u *Units) States(ctx context.Context, names []string) (map[string]unit.State, error) {
 	out, err := u.Call(ctx, append([]string{"show", "--property=" + properties}, names...)...)
 	if err != nil {
 		return nil, err
 	}
-	states := map[string]State{}
+	states := map[string]unit.State{}
 	for block := range strings.SplitSeq(strings.TrimSpace(out), "\n\n") {
 		values := map[string]string{}
 		for line := range strings.Lines(block) {
@@ -49,8 +37,8 @@ func (u *Units) States(ctx context.Context, names []string) (map[string]State, e
 	return states, nil
 }
 
-func (u *Units) state(values map[string]string) (State, error) {
-	var state State
+func (u *Units) state(values map[string]string) (unit.State, error) {
+	var state unit.State
 	state.Active = values["ActiveState"] == "active"
 	state.Enabled = values["UnitFileState"] == "enabled"
 	state.Stale = values["NeedDaemonReload"] == "yes"
@@ -64,7 +52,7 @@ func (u *Units) state(values map[string]string) (State, error) {
 	if state.PID == 0 {
 		return state, nil
 	}
-	state.Revision = u.revision(state.PID)
+	state.Revision = u.Revision(state.PID)
 	started, err := strconv.ParseInt(values["ExecMainStartTimestampMonotonic"], 10, 64)
 	if err != nil {
 		return state, fmt.Errorf("ExecMainStartTimestampMonotonic: %w", err)
@@ -75,32 +63,4 @@ func (u *Units) state(values map[string]string) (State, error) {
 	}
 	state.Started = time.Now().Add(time.Duration(started)*time.Microsecond - time.Duration(now.Nano()))
 	return state, nil
-}
-
-// revision is what a process was started from. One that has ended has none.
-func (u *Units) revision(pid int) string {
-	environment, err := os.ReadFile(u.processFile(pid, "environ"))
-	if err != nil {
-		return ""
-	}
-	for entry := range strings.SplitSeq(string(environment), "\x00") {
-		if value, ok := strings.CutPrefix(entry, plan.RevisionVariable+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
-// Replaced tells whether a process runs and the program at that path is another file by now.
-func (u *Units) Replaced(pid int, program string) bool {
-	running, err := os.Stat(u.processFile(pid, "exe"))
-	if err != nil {
-		return false
-	}
-	now, err := os.Stat(program)
-	return err == nil && !os.SameFile(running, now)
-}
-
-func (u *Units) processFile(pid int, name string) string {
-	return filepath.Join(u.Proc, strconv.Itoa(pid), name)
 }

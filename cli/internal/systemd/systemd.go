@@ -1,5 +1,4 @@
-// Package systemd speaks to the systemd that runs this machine: it keeps the files of units and has systemctl do the
-// rest.
+// Package systemd runs units by the systemd of this machine: systemctl does what is more than writing their files.
 package systemd
 
 import (
@@ -10,11 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
+	"keelson.dev/cli/internal/unit"
 )
 
 // runs is there on every machine that systemd runs, and on no other.
@@ -56,13 +54,13 @@ type Call func(ctx context.Context, args ...string) (string, error)
 
 // Units are the units of an administrator, and systemctl.
 type Units struct {
-	// Dir is the folder of their files, Proc where the kernel shows processes.
-	Dir, Proc string
-	Call      Call
+	unit.Folder
+	unit.Proc
+	Call Call
 }
 
 // Host is the systemd of this machine.
-func Host() *Units { return &Units{Dir: "/etc/systemd/system", Proc: "/proc", Call: call} }
+func Host() *Units { return &Units{Folder: "/etc/systemd/system", Proc: "/proc", Call: call} }
 
 func call(ctx context.Context, args ...string) (string, error) {
 	path := program()
@@ -82,46 +80,6 @@ func call(ctx context.Context, args ...string) (string, error) {
 			strings.TrimSpace(said.String()))
 	}
 	return out.String(), nil
-}
-
-// Files reads the files of units. One that is not there is left out; a link is shown as where it leads.
-func (u *Units) Files(names []string) (map[string]string, error) {
-	files := map[string]string{}
-	for _, name := range names {
-		path := filepath.Join(u.Dir, name)
-		if target, err := os.Readlink(path); err == nil {
-			files[name] = "-> " + target
-			continue
-		}
-		content, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading a unit: %w", err)
-		}
-		files[name] = string(content)
-	}
-	return files, nil
-}
-
-// Write writes the file of a unit; systemd sees the old content or the new one, also after a power failure.
-func (u *Units) Write(name, content string) error {
-	if err := renameio.WriteFile(filepath.Join(u.Dir, name), []byte(content), 0o644); err != nil {
-		return fmt.Errorf("writing the unit %s: %w", name, err)
-	}
-	return nil
-}
-
-// Remove removes the files of units. One that is not there is no error.
-func (u *Units) Remove(names []string) error {
-	var failed error
-	for _, name := range names {
-		if err := os.Remove(filepath.Join(u.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			failed = errors.Join(failed, fmt.Errorf("removing a unit: %w", err))
-		}
-	}
-	return failed
 }
 
 // Reload has systemd read the units' files.
@@ -170,3 +128,9 @@ func (u *Units) do(ctx context.Context, verb string, names ...string) error {
 	_, err := u.Call(ctx, append([]string{verb}, names...)...)
 	return err
 }
+
+// Log is the command that shows what a unit's process has written.
+func (u *Units) Log(name string) string { return "journalctl -u " + name }
+
+// Name is who runs the units.
+func (u *Units) Name() string { return "systemd" }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"keelson.dev/cli/internal/unit"
 )
 
 // said answers as systemctl and keeps what it was asked.
@@ -53,7 +55,7 @@ ActiveState=inactive
 UnitFileState=
 NeedDaemonReload=yes
 `, (now.Nano()-int64(time.Minute))/1000)}
-	units := &Units{Proc: proc, Call: s.call}
+	units := &Units{Proc: unit.Proc(proc), Call: s.call}
 	states, err := units.States(t.Context(), []string{"a.service", "b.service"})
 	if err != nil || len(states) != 2 {
 		t.Fatalf("got %v, %v", states, err)
@@ -85,7 +87,7 @@ func TestReplaced(t *testing.T) {
 		}
 	}
 	write()
-	units := &Units{Proc: proc}
+	units := &Units{Proc: unit.Proc(proc)}
 	if units.Replaced(7, program) {
 		t.Error("a process that is gone counts as replaced")
 	}
@@ -109,9 +111,9 @@ func TestReplaced(t *testing.T) {
 }
 
 func TestFiles(t *testing.T) {
-	units := &Units{Dir: t.TempDir()}
+	units := &Units{Folder: unit.Folder(t.TempDir())}
 	if err := errors.Join(units.Write("a.service", "A"), units.Write("b.service", "B"),
-		os.Symlink("/dev/null", filepath.Join(units.Dir, "c.service"))); err != nil {
+		os.Symlink("/dev/null", filepath.Join(string(units.Folder), "c.service"))); err != nil {
 		t.Fatal(err)
 	}
 	names := []string{"a.service", "b.service", "c.service", "d.service"}
@@ -119,7 +121,7 @@ func TestFiles(t *testing.T) {
 	if err != nil || len(files) != 3 || files["a.service"] != "A" || files["c.service"] != "-> /dev/null" {
 		t.Errorf("got %v, %v", files, err)
 	}
-	info, err := os.Stat(filepath.Join(units.Dir, "a.service"))
+	info, err := os.Stat(filepath.Join(string(units.Folder), "a.service"))
 	if err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("got %v, %v", info, err)
 	}

@@ -91,7 +91,7 @@ func Collect(ctx context.Context, m *mesh.Mesh) Status {
 	case err != nil:
 		status.Problem = err.Error()
 		return status
-	case len(processes) == 0 && m.State.Systemd:
+	case len(processes) == 0 && m.State.Units:
 		status.Problem = "the mesh is down: keel init starts it"
 		return status
 	case len(processes) == 0:

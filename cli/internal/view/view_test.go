@@ -15,6 +15,7 @@ import (
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/cli/internal/state"
 	"keelson.dev/cli/internal/systemd"
+	"keelson.dev/cli/internal/unit"
 	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
 )
 
@@ -104,7 +105,7 @@ func TestAMeshThatIsDownIsOneLine(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	out.Reset()
-	m.State.Systemd, m.Units = true, &systemd.Units{Dir: t.TempDir()}
+	m.State.Units, m.Units = true, &systemd.Units{Folder: unit.Folder(t.TempDir())}
 	Collect(t.Context(), m).WriteTable(&out, now)
 	if got := out.String(); got != "the mesh is down: keel init starts it (data in /data)\n" {
 		t.Errorf("got %q", got)

@@ -1,0 +1,50 @@
+package supervise
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/google/renameio/v2"
+
+	"keelson.dev/kit/subprocess"
+)
+
+// record is what is known of a unit's process, as it lies beside the unit's file.
+type record struct {
+	// Wanted is set while the process is to run: the supervisor starts it again when it has ended.
+	Wanted bool `json:"wanted"`
+	// Restarts counts how often it has done so.
+	Restarts int                `json:"restarts"`
+	Process  subprocess.Process `json:"process"`
+}
+
+// load reads a record; a unit that was never started has an empty one.
+func load(file string) (record, error) {
+	var r record
+	content, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return r, fmt.Errorf("reading the record of a unit: %w", err)
+	}
+	if err := json.Unmarshal(content, &r); err != nil {
+		return r, fmt.Errorf("reading %s: %w: remove the file", file, err)
+	}
+	return r, nil
+}
+
+// save writes a record; a reader sees the old content or the new one, also after a power failure.
+func (r record) save(file string) error {
+	content, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("rendering %s: %w", file, err)
+	}
+	if err := renameio.WriteFile(file, append(content, '\n'), 0o600); err != nil {
+		return fmt.Errorf("writing the record of a unit: %w", err)
+	}
+	return nil
+}

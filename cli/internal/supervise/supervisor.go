@@ -1,0 +1,180 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"keelson.dev/cli/internal/filelock"
+	"keelson.dev/kit/subprocess"
+)
+
+// supervisorName is of the supervisor's record and lock.
+const supervisorName = "supervisor"
+
+// interval is how long a process has ended at most when it is started again.
+const interval = time.Second
+
+// startLimit is how long a supervisor may take to record itself.
+const startLimit = 30 * time.Second
+
+// Run starts again the units that are wanted and have ended, until ctx ends; they go on then. Of several supervisors
+// one does so, and the others wait for its end.
+func (u *Units) Run(ctx context.Context, out io.Writer) error {
+	if err := os.MkdirAll(string(u.Folder), 0o700); err != nil {
+		return fmt.Errorf("making the folder of the units: %w", err)
+	}
+	unlock, err := filelock.Wait(ctx, u.Path(supervisorName+lockSuffix))
+	if err != nil {
+		return ending(ctx, err)
+	}
+	defer unlock()
+	self, err := subprocess.Of(subprocess.Command{Name: supervisorName, Path: u.keel}, os.Getpid())
+	if err != nil {
+		return err
+	}
+	if err := (record{Wanted: true, Process: self}).save(u.Path(supervisorName + recordSuffix)); err != nil {
+		return err
+	}
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		if err := u.tend(ctx, out); err != nil && ctx.Err() == nil {
+			fmt.Fprintf(out, "%s %v\n", time.Now().UTC().Format(time.RFC3339), err)
+		}
+		select {
+		case <-ctx.Done():
+			return ending(ctx, ctx.Err())
+		case <-ticker.C:
+		}
+	}
+}
+
+// ending leaves out that somebody has ended the supervisor, which is no failure.
+func ending(ctx context.Context, err error) error {
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// tend looks at each unit once.
+func (u *Units) tend(ctx context.Context, out io.Writer) error {
+	files, err := filepath.Glob(u.Path("*" + unitSuffix))
+	if err != nil {
+		return fmt.Errorf("listing the units: %w", err)
+	}
+	var failed error
+	for _, file := range files {
+		name := filepath.Base(file)
+		if err := u.tendOne(ctx, out, name); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err))
+		}
+		failed = errors.Join(failed, bound(u.Log(name), maxLog))
+	}
+	return failed
+}
+
+// tendOne starts a unit that is wanted and has ended, unless somebody is at it.
+func (u *Units) tendOne(ctx context.Context, out io.Writer, name string) error {
+	unlock, err := filelock.Try(u.Path(name + lockSuffix))
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	r, err := load(u.Path(name + recordSuffix))
+	if err != nil || !r.Wanted || r.Process.Alive() {
+		return err
+	}
+	ended := "it has no process"
+	if r.Process.PID != 0 {
+		ended = fmt.Sprintf("process %d %s", r.Process.PID, r.Process.Ended())
+		r.Restarts++
+	}
+	if err := u.start(ctx, name, &r); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s %s: %s; started as process %d\n", time.Now().UTC().Format(time.RFC3339), name, ended,
+		r.Process.PID)
+	return r.save(u.Path(name + recordSuffix))
+}
+
+// current reports whether a supervisor runs, of this keel.
+func (u *Units) current(supervisor subprocess.Process) bool {
+	return supervisor.Alive() && !u.Replaced(supervisor.PID, u.keel)
+}
+
+// ensureSupervisor has a supervisor run, of this keel.
+func (u *Units) ensureSupervisor(ctx context.Context) error {
+	r, err := load(u.Path(supervisorName + recordSuffix))
+	if err != nil || u.current(r.Process) {
+		return err
+	}
+	if err := u.stopSupervisor(ctx); err != nil {
+		return err
+	}
+	started, err := subprocess.Start(subprocess.Command{Name: "keel supervise", Path: u.keel,
+		Args: []string{"supervise", "--data-dir=" + u.layout.Dir}, Dir: "/", Log: u.layout.Log(supervisorName)})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	return subprocess.WaitReady(ctx, started, func(context.Context) error {
+		r, err := load(u.Path(supervisorName + recordSuffix))
+		if err == nil && !u.current(r.Process) {
+			err = errors.New("it has not begun")
+		}
+		return err
+	})
+}
+
+// stopSupervisor ends the one that runs; the units go on.
+func (u *Units) stopSupervisor(ctx context.Context) error {
+	r, err := load(u.Path(supervisorName + recordSuffix))
+	if err != nil {
+		return err
+	}
+	return subprocess.Stop(ctx, r.Process, stopGrace)
+}
+
+// maxLog bounds a log, beside which its last part from before lies.
+const maxLog = 64 << 20
+
+// bound empties a log that has grown beyond a size, and keeps what it held in a second file. What is written between
+// the two is lost.
+func bound(log string, size int64) error {
+	info, err := os.Stat(log)
+	if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() <= size {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking at a log: %w", err)
+	}
+	content, err := os.Open(log)
+	if err != nil {
+		return fmt.Errorf("opening a log: %w", err)
+	}
+	defer content.Close()
+	kept, err := os.OpenFile(strings.TrimSuffix(log, ".log")+".1.log", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("keeping a log: %w", err)
+	}
+	defer kept.Close()
+	if _, err := io.Copy(kept, content); err != nil {
+		return fmt.Errorf("keeping a log: %w", err)
+	}
+	// Whoever writes it appends, so that it goes on from the beginning.
+	if err := os.Truncate(log, 0); err != nil {
+		return fmt.Errorf("emptying a log: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+// Package machine makes machines without systemd, as far as keel sees: network, mount and UTS namespaces of their own
+// on this one. What keel init or keel join starts there runs in them.
+package machine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"keelson.dev/kit/namespaces"
+	"keelson.dev/kit/subprocess"
+	"keelson.dev/test/scenario"
+)
+
+// limit bounds one call of keel.
+const limit = 5 * time.Minute
+
+// shims is where containerd's shims have their sockets: each machine has a folder of its own there.
+const shims = "/run/containerd/s"
+
+// Machine is one machine.
+type Machine struct {
+	// Name is the host's, DataDir the folder of keel's data, which the machine alone sees: File is how others do.
+	Name, DataDir string
+	// keeper keeps the namespaces.
+	keeper *exec.Cmd
+}
+
+// New makes a machine with a loopback device. With the test it ends what keel has started there.
+func New(t testing.TB, name string) *Machine {
+	t.Helper()
+	// The paths of sockets stay below the kernel's limit of 108 bytes.
+	dir, err := os.MkdirTemp("", "keel")
+	if err != nil {
+		t.Fatalf("making the data directory: %v", err)
+	}
+	m := &Machine{Name: name, DataDir: dir,
+		keeper: exec.Command("unshare", "--net", "--mount", "--uts", "sleep", "infinity")}
+	if err := m.keeper.Start(); err != nil {
+		t.Fatalf("making the namespaces of a machine: %v", err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			m.showLogs(t)
+		}
+		if out, err := m.Keel(context.Background(), "reset", "--yes"); err != nil {
+			t.Errorf("keel reset on %s: %v\n%s", name, err, out)
+		}
+		_ = m.keeper.Process.Kill()
+		_ = m.keeper.Wait() // it was killed
+		if err := os.Remove(dir); err != nil {
+			t.Errorf("removing the data directory: %v", err)
+		}
+	})
+	m.awaitNamespaces(t)
+	m.do(t, m.furnish)
+	return m
+}
+
+// namespaces are the machine's.
+func (m *Machine) namespaces() namespaces.Files {
+	dir := filepath.Join("/proc", strconv.Itoa(m.keeper.Process.Pid), "ns")
+	return namespaces.Files{Net: filepath.Join(dir, "net"), Mount: filepath.Join(dir, "mnt"),
+		UTS: filepath.Join(dir, "uts")}
+}
+
+// awaitNamespaces waits until unshare has made them and has become what keeps them.
+func (m *Machine) awaitNamespaces(t testing.TB) {
+	t.Helper()
+	file := filepath.Join("/proc", strconv.Itoa(m.keeper.Process.Pid), "comm")
+	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 90*time.Second, true,
+		func(context.Context) (bool, error) {
+			name, err := os.ReadFile(file)
+			return string(name) == "sleep\n", err
+		}); err != nil {
+		t.Fatalf("a machine does not begin: %v", err)
+	}
+}
+
+func (m *Machine) do(t testing.TB, do func() error) {
+	t.Helper()
+	if err := m.namespaces().Do(do); err != nil {
+		t.Fatalf("on the machine %s: %v", m.Name, err)
+	}
+}
+
+func (m *Machine) furnish() error {
+	if err := unix.Sethostname([]byte(m.Name)); err != nil {
+		return fmt.Errorf("naming the host: %w", err)
+	}
+	if err := os.MkdirAll(shims, 0o711); err != nil {
+		return fmt.Errorf("making the folder of shims: %w", err)
+	}
+	if err := unix.Mount("tmpfs", shims, "tmpfs", 0, "mode=0711"); err != nil {
+		return fmt.Errorf("mounting %s: %w", shims, err)
+	}
+	// A disk of its own: how full this machine's is says nothing about what the test shows.
+	if err := unix.Mount("tmpfs", m.DataDir, "tmpfs", 0, "mode=0711,size=8g"); err != nil {
+		return fmt.Errorf("mounting %s: %w", m.DataDir, err)
+	}
+	return up("lo")
+}
+
+// File is where a file of the data directory is seen from outside.
+func (m *Machine) File(path ...string) string {
+	return filepath.Join(append([]string{"/proc", strconv.Itoa(m.keeper.Process.Pid), "root", m.DataDir}, path...)...)
+}
+
+func up(name string) error {
+	link, err := netlink.LinkByName(name)
+	if err != nil {
+		return fmt.Errorf("finding the device %s: %w", name, err)
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return fmt.Errorf("bringing the device %s up: %w", name, err)
+	}
+	return nil
+}
+
+// device is what a machine has beside its loopback.
+const device = "eth0"
+
+// Connect gives two machines a network with nobody else.
+func Connect(t testing.TB, first *Machine, one netip.Prefix, second *Machine, other netip.Prefix) {
+	t.Helper()
+	pair := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: device,
+		Namespace: netlink.NsPid(first.keeper.Process.Pid)}, PeerName: device,
+		PeerNamespace: netlink.NsPid(second.keeper.Process.Pid)}
+	if err := netlink.LinkAdd(pair); err != nil {
+		t.Fatalf("connecting machines: %v", err)
+	}
+	for machine, address := range map[*Machine]netip.Prefix{first: one, second: other} {
+		machine.do(t, func() error {
+			link, err := netlink.LinkByName(device)
+			if err != nil {
+				return fmt.Errorf("finding the device: %w", err)
+			}
+			parsed, err := netlink.ParseAddr(address.String())
+			if err != nil {
+				return fmt.Errorf("reading an address: %w", err)
+			}
+			if err := netlink.AddrAdd(link, parsed); err != nil {
+				return fmt.Errorf("giving the machine its address: %w", err)
+			}
+			return up(device)
+		})
+	}
+}
+
+// Keel runs keel on the machine and returns what it has printed.
+func (m *Machine) Keel(ctx context.Context, args ...string) (string, error) {
+	return m.Run(ctx, append([]string{"keel", "--data-dir=" + m.DataDir}, args...)...)
+}
+
+// Kubectl runs kubectl on the machine as the mesh's operator.
+func (m *Machine) Kubectl(ctx context.Context, args ...string) (string, error) {
+	return m.Run(ctx, append([]string{"kubectl", "--kubeconfig=" + filepath.Join(m.DataDir, "kubeconfig",
+		"admin.kubeconfig")}, args...)...)
+}
+
+// Run runs one of our programs on the machine and returns what it has printed. No other program is found: what keel
+// starts must not lean on what this machine happens to have.
+func (m *Machine) Run(ctx context.Context, command ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	child := exec.CommandContext(ctx, filepath.Join(scenario.BinDir(), command[0]), command[1:]...)
+	child.Env = append(os.Environ(), "PATH="+scenario.BinDir())
+	var out bytes.Buffer
+	child.Stdout, child.Stderr = &out, &out
+	if err := m.namespaces().Do(child.Start); err != nil {
+		return "", fmt.Errorf("starting %s: %w", command[0], err)
+	}
+	err := child.Wait()
+	return out.String(), err
+}
+
+// Standing is what do returns in the machine's network.
+func (m *Machine) Standing(t testing.TB, do func(testing.TB) []string) (all []string) {
+	t.Helper()
+	m.do(t, func() error { all = do(t); return nil })
+	return all
+}
+
+// logLines is how much of each log a failed test shows.
+const logLines = 15
+
+func (m *Machine) showLogs(t testing.TB) {
+	logs, err := filepath.Glob(m.File("logs", "*.log"))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, log := range logs {
+		lines, err := subprocess.Tail(log, 0, logLines)
+		t.Logf("the end of %s of %s (%v):\n%s", filepath.Base(log), m.Name, err, strings.Join(lines, "\n"))
+	}
+}
