@@ -1,7 +1,8 @@
 // Package layout checks what no linter of the field knows: the length of files, the names of packages, that the
 // features of one service do not import each other, that nobody forces a deletion who may not, that tests do not sleep,
 // that no request can end its daemon by a goroutine and no connections take all files, that no number of seconds
-// overflows, that who keeps what an informer tells knows when that is whole, and what each module requires.
+// overflows, that who keeps what an informer tells knows when that is whole, that what a resource is knows nothing of how
+// it is served, and what each module requires.
 package layout
 
 import (
@@ -49,7 +50,7 @@ type Finding struct {
 
 func (f Finding) String() string { return f.Path + ": " + f.Message }
 
-// Check walks a repository and returns its findings in the order of their paths.
+// Check walks a repository and returns its findings in the order of their paths, those of whole packages last.
 func Check(repository fs.FS) ([]Finding, error) {
 	keptResults, err := readKept(repository)
 	if err != nil {
@@ -84,7 +85,11 @@ func Check(repository fs.FS) ([]Finding, error) {
 		findings = append(findings, found...)
 		return err
 	})
-	return findings, err
+	if err != nil {
+		return findings, err
+	}
+	found, err := checkResources(repository)
+	return append(findings, found...), err
 }
 
 // skipped tells whether a folder holds nothing of the product.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // ErrTaken and ErrFull are why an allocation fails.
@@ -23,8 +24,8 @@ var (
 	ErrFull  = errors.New("range is full")
 )
 
-// resource is how the bit arrays are stored; it is not served.
-var resource = rest.Resource[*corev1.RangeAllocation]{
+// stored is how the bit arrays are stored; it is not served.
+var stored = resource.Resource[*corev1.RangeAllocation]{
 	Name:          "rangeallocations",
 	Singular:      "rangeallocation",
 	ClusterScoped: true,
@@ -170,7 +171,7 @@ func (r *Range) bits(state *corev1.RangeAllocation) bitmap {
 
 // Open opens the store of the bit arrays.
 func Open(o rest.Options) (*Store, error) {
-	opened, err := resource.Open(o)
+	opened, err := rest.Serve(stored).Open(o)
 	if err != nil {
 		return nil, fmt.Errorf("opening the allocations: %w", err)
 	}

@@ -62,8 +62,8 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/core/endpoints"
 	"keelson.dev/services/apiserver/internal/registry/core/event"
 	"keelson.dev/services/apiserver/internal/registry/core/limitrange"
-	"keelson.dev/services/apiserver/internal/registry/core/namespace"
-	"keelson.dev/services/apiserver/internal/registry/core/node"
+	"keelson.dev/services/apiserver/internal/registry/core/namespace/deletion"
+	"keelson.dev/services/apiserver/internal/registry/core/node/proxy"
 	"keelson.dev/services/apiserver/internal/registry/core/persistentvolume"
 	"keelson.dev/services/apiserver/internal/registry/core/persistentvolumeclaim"
 	"keelson.dev/services/apiserver/internal/registry/core/pod"
@@ -72,7 +72,7 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/core/resourcequota"
 	"keelson.dev/services/apiserver/internal/registry/core/secret"
 	"keelson.dev/services/apiserver/internal/registry/core/service"
-	"keelson.dev/services/apiserver/internal/registry/core/serviceaccount"
+	"keelson.dev/services/apiserver/internal/registry/core/serviceaccount/tokenrequest"
 	"keelson.dev/services/apiserver/internal/registry/discovery/endpointslice"
 	"keelson.dev/services/apiserver/internal/registry/flowcontrol/flowschema"
 	"keelson.dev/services/apiserver/internal/registry/flowcontrol/prioritylevelconfiguration"
@@ -83,10 +83,10 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/networking/networkpolicy"
 	"keelson.dev/services/apiserver/internal/registry/networking/servicecidr"
 	"keelson.dev/services/apiserver/internal/registry/node/runtimeclass"
-	"keelson.dev/services/apiserver/internal/registry/policy/poddisruptionbudget"
+	"keelson.dev/services/apiserver/internal/registry/policy/disruptions"
 	"keelson.dev/services/apiserver/internal/registry/rbac/clusterrole"
 	"keelson.dev/services/apiserver/internal/registry/rbac/clusterrolebinding"
-	"keelson.dev/services/apiserver/internal/registry/rbac/policy"
+	"keelson.dev/services/apiserver/internal/registry/rbac/escalation"
 	"keelson.dev/services/apiserver/internal/registry/rbac/role"
 	"keelson.dev/services/apiserver/internal/registry/rbac/rolebinding"
 	"keelson.dev/services/apiserver/internal/registry/resource/device"
@@ -114,7 +114,7 @@ type Config struct {
 	// Params say who may use what as parameters of admission policies.
 	Params paramrights.Rights
 	// Tokens issues service-account tokens, Nodes leads to the nodeagents.
-	Tokens serviceaccount.Tokens
+	Tokens tokenrequest.Config
 	Nodes  *nodeproxy.Nodes
 	// Node finds the node that a Pod is to be bound to.
 	Node nodeproxy.Lookup
@@ -142,84 +142,90 @@ type Group struct {
 // Groups lists every group and what it serves. For the mere list of
 // groups and types an empty Config will do.
 func Groups(c Config) []Group {
-	events, newerEvents := event.Entries(c.EventTTL)
-	budgets := &poddisruptionbudget.Budgets{}
+	events, newerEvents := rest.ServeInTwoGroups(event.KeptFor(c.EventTTL), eventsv1.GroupName, event.NewerStrategy)
+	budgets := &disruptions.Budgets{}
 	// Whoever writes roles and bindings cannot grant more than they have.
-	var guard policy.Authority = c.Authorizer
+	var guard escalation.Authority = c.Authorizer
 	return []Group{
 		{corev1.GroupName, []rest.Entry{
 			componentstatus.Entry(c.Leases, c.Store),
-			configmap.Resource,
-			endpoints.Resource,
+			rest.Serve(configmap.Resource),
+			rest.Serve(endpoints.Resource),
 			events,
-			limitrange.Resource,
-			namespace.Resource,
-			node.Entry(c.Nodes, c.Transport),
-			persistentvolume.Resource,
-			persistentvolumeclaim.Resource,
+			rest.Serve(limitrange.Resource),
+			deletion.Entry(),
+			proxy.Entry(c.Nodes, c.Transport),
+			rest.Serve(persistentvolume.Resource),
+			rest.Serve(persistentvolumeclaim.Resource),
 			pod.Entry(pod.Config{Nodes: c.Nodes, Node: c.Node, Budgets: budgets, Transport: c.Transport,
 				Authorizer: c.Authorizer}),
-			podtemplate.Resource,
-			replicationcontroller.Resource,
-			resourcequota.Resource,
-			secret.Resource,
+			rest.Serve(podtemplate.Resource),
+			rest.Serve(replicationcontroller.Resource),
+			rest.Serve(resourcequota.Resource),
+			rest.Serve(secret.Resource),
 			service.Entry(c.Services),
-			serviceaccount.Entry(c.Tokens),
+			tokenrequest.Entry(c.Tokens),
 		}},
 		{admissionregistrationv1.GroupName, []rest.Entry{
 			mutatingadmissionpolicy.Entry(c.Params),
 			mutatingadmissionpolicybinding.Entry(c.Params),
-			mutatingwebhookconfiguration.Resource,
+			rest.Serve(mutatingwebhookconfiguration.Resource),
 			validatingadmissionpolicy.Entry(c.Params),
 			validatingadmissionpolicybinding.Entry(c.Params),
-			validatingwebhookconfiguration.Resource,
+			rest.Serve(validatingwebhookconfiguration.Resource),
 		}},
-		{apiregistrationv1.GroupName, []rest.Entry{apiservice.Resource}},
+		{apiregistrationv1.GroupName, []rest.Entry{rest.Serve(apiservice.Resource)}},
 		{appsv1.GroupName, []rest.Entry{
-			controllerrevision.Resource,
-			daemonset.Resource,
-			deployment.Resource,
-			replicaset.Resource,
-			statefulset.Resource,
+			rest.Serve(controllerrevision.Resource),
+			rest.Serve(daemonset.Resource),
+			rest.Serve(deployment.Resource),
+			rest.Serve(replicaset.Resource),
+			rest.Serve(statefulset.Resource),
 		}},
 		{authenticationv1.GroupName, []rest.Entry{tokenreview.Entry(c.Authenticators, c.Audiences)}},
 		{authorizationv1.GroupName, []rest.Entry{accessreview.Entry(c.Authorizer)}},
-		{autoscalingv2.GroupName, []rest.Entry{horizontalpodautoscaler.Resource}},
-		{batchv1.GroupName, []rest.Entry{cronjob.Resource, job.Resource}},
-		{certificatesv1.GroupName, []rest.Entry{certificatesigningrequest.Resource, clustertrustbundle.Resource}},
-		{coordinationv1.GroupName, []rest.Entry{lease.Resource}},
-		{discoveryv1.GroupName, []rest.Entry{endpointslice.Resource}},
+		{autoscalingv2.GroupName, []rest.Entry{rest.Serve(horizontalpodautoscaler.Resource)}},
+		{batchv1.GroupName, []rest.Entry{rest.Serve(cronjob.Resource), rest.Serve(job.Resource)}},
+		{certificatesv1.GroupName, []rest.Entry{
+			rest.Serve(certificatesigningrequest.Resource),
+			rest.Serve(clustertrustbundle.Resource),
+		}},
+		{coordinationv1.GroupName, []rest.Entry{rest.Serve(lease.Resource)}},
+		{discoveryv1.GroupName, []rest.Entry{rest.Serve(endpointslice.Resource)}},
 		{eventsv1.GroupName, []rest.Entry{newerEvents}},
-		{flowcontrolv1.GroupName, []rest.Entry{flowschema.Resource, prioritylevelconfiguration.Resource}},
+		{flowcontrolv1.GroupName, []rest.Entry{
+			rest.Serve(flowschema.Resource),
+			rest.Serve(prioritylevelconfiguration.Resource),
+		}},
 		{metricsv1.GroupName, metrics.Entries(c.Objects, c.Nodes)},
 		{networkingv1.GroupName, []rest.Entry{
-			ingress.Resource,
-			ingressclass.Resource,
-			ipaddress.Entry(c.Services.ClusterIPs.OpenAddresses),
-			networkpolicy.Resource,
-			servicecidr.Entry(c.Services.ClusterIPs.OpenRanges),
+			rest.Serve(ingress.Resource),
+			rest.Serve(ingressclass.Resource),
+			rest.ServeWrapped(ipaddress.Resource, c.Services.ClusterIPs.OpenAddresses),
+			rest.Serve(networkpolicy.Resource),
+			rest.ServeWrapped(servicecidr.Resource, c.Services.ClusterIPs.OpenRanges),
 		}},
-		{nodev1.GroupName, []rest.Entry{runtimeclass.Resource}},
-		{policyv1.GroupName, []rest.Entry{poddisruptionbudget.Entry(budgets)}},
+		{nodev1.GroupName, []rest.Entry{rest.Serve(runtimeclass.Resource)}},
+		{policyv1.GroupName, []rest.Entry{disruptions.Entry(budgets)}},
 		{rbacv1.GroupName, []rest.Entry{
-			clusterrole.Entry(guard),
-			clusterrolebinding.Entry(guard),
-			role.Entry(guard),
-			rolebinding.Entry(guard),
+			escalation.GuardRole(clusterrole.Resource, guard, clusterrole.RulesOf, clusterrole.GrantsTheSame),
+			escalation.GuardBinding(clusterrolebinding.Resource, guard, clusterrolebinding.Parts),
+			escalation.GuardRole(role.Resource, guard, role.RulesOf, role.GrantsTheSame),
+			escalation.GuardBinding(rolebinding.Resource, guard, rolebinding.Parts),
 		}},
 		{resourcev1.GroupName, deviceEntries(c)},
 		{schedulingv1.GroupName, []rest.Entry{
-			podgroup.Resource,
-			priorityclass.Resource,
-			workload.Resource,
+			rest.Serve(podgroup.Resource),
+			rest.Serve(priorityclass.Resource),
+			rest.Serve(workload.Resource),
 		}},
 		{storagev1.GroupName, []rest.Entry{
-			csidriver.Resource,
-			csinode.Resource,
-			csistoragecapacity.Resource,
-			storageclass.Resource,
-			volumeattachment.Resource,
-			volumeattributesclass.Resource,
+			rest.Serve(csidriver.Resource),
+			rest.Serve(csinode.Resource),
+			rest.Serve(csistoragecapacity.Resource),
+			rest.Serve(storageclass.Resource),
+			rest.Serve(volumeattachment.Resource),
+			rest.Serve(volumeattributesclass.Resource),
 		}},
 	}
 }
@@ -227,10 +233,10 @@ func Groups(c Config) []Group {
 // deviceEntries are the kinds of claims of devices.
 func deviceEntries(c Config) []rest.Entry {
 	return []rest.Entry{
-		deviceclass.Resource,
+		rest.Serve(deviceclass.Resource),
 		resourceclaim.Entry(resourceclaim.Config{Namespaces: c.Namespaces, Authorizer: c.Authorizer}),
 		resourceclaimtemplate.Entry(c.Namespaces),
-		resourceslice.Resource,
+		rest.Serve(resourceslice.Resource),
 	}
 }
 

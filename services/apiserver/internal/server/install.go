@@ -14,7 +14,7 @@ import (
 	"keelson.dev/services/apiserver/internal/nodeproxy"
 	"keelson.dev/services/apiserver/internal/registry"
 	"keelson.dev/services/apiserver/internal/registry/core/service"
-	"keelson.dev/services/apiserver/internal/registry/core/serviceaccount"
+	"keelson.dev/services/apiserver/internal/registry/core/serviceaccount/tokenrequest"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/typedfields"
 )
@@ -121,7 +121,7 @@ func (s *Server) registryConfig() (registry.Config, error) {
 		EventTTL: s.options.EventTTL,
 	}
 	if s.tokens != nil && s.tokens.issuer != nil {
-		config.Tokens = serviceaccount.Tokens{Issuer: s.tokens.issuer, Objects: &s.objects,
+		config.Tokens = tokenrequest.Config{Issuer: s.tokens.issuer, Objects: &s.objects,
 			Audiences: s.options.audiences()}
 	}
 	return config, nil

@@ -7,12 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
+
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Ask returns what is wrong with obj, the successor of old, for reasons that the Strategy's rules cannot know, as they
 // have no context: who writes it, and what else there is. old is nil for a new object. The client is told of that
 // together with what the rules find.
-type Ask[O Object] func(ctx context.Context, obj, old O) field.ErrorList
+type Ask[O resource.Object] func(ctx context.Context, obj, old O) field.ErrorList
 
 // of returns what an update writes in and by, so that it is asked about. An existing object that is empty stands for
 // none: it is an apply's that makes one.
@@ -31,17 +33,17 @@ func (ask Ask[O]) of(ctx context.Context, info genericrest.UpdatedObjectInfo) (c
 	})
 }
 
-// AskOnCreate is a Resource's Wrap that asks about each new object.
-func AskOnCreate[O Object](ask Ask[O]) func(*Storage) genericrest.Storage {
+// AskOnCreate is a Served's Wrap that asks about each new object.
+func AskOnCreate[O resource.Object](ask Ask[O]) func(*Storage) genericrest.Storage {
 	return func(s *Storage) genericrest.Storage { return &askingStorage[O]{s, ask} }
 }
 
-type askingStorage[O Object] struct {
+type askingStorage[O resource.Object] struct {
 	*Storage
 	ask Ask[O]
 }
 
-var _ genericrest.Creater = &askingStorage[Object]{} //nolint:misspell // the library spells it so
+var _ genericrest.Creater = &askingStorage[resource.Object]{} //nolint:misspell // the library spells it so
 
 // Create stores a new object.
 func (s *askingStorage[O]) Create(ctx context.Context, obj runtime.Object, validate genericrest.ValidateObjectFunc,
@@ -52,14 +54,14 @@ func (s *askingStorage[O]) Create(ctx context.Context, obj runtime.Object, valid
 	return s.Storage.Create(writing, obj, validate, options)
 }
 
-// AskOnWrite is a Resource's Wrap that asks about each new object and each update.
-func AskOnWrite[O Object](ask Ask[O]) func(*Storage) genericrest.Storage {
+// AskOnWrite is a Served's Wrap that asks about each new object and each update.
+func AskOnWrite[O resource.Object](ask Ask[O]) func(*Storage) genericrest.Storage {
 	return func(s *Storage) genericrest.Storage { return &askingUpdates[O]{askingStorage[O]{s, ask}} }
 }
 
-type askingUpdates[O Object] struct{ askingStorage[O] }
+type askingUpdates[O resource.Object] struct{ askingStorage[O] }
 
-var _ genericrest.CreaterUpdater = &askingUpdates[Object]{}
+var _ genericrest.CreaterUpdater = &askingUpdates[resource.Object]{}
 
 // Update changes the object called name, or makes it where an apply may.
 func (s *askingUpdates[O]) Update(ctx context.Context, name string, info genericrest.UpdatedObjectInfo,
@@ -70,16 +72,16 @@ func (s *askingUpdates[O]) Update(ctx context.Context, name string, info generic
 }
 
 // AskOnStatus makes the storage of a resource's /status that asks about each write.
-func AskOnStatus[O Object](ask Ask[O]) func(*Storage) genericrest.Storage {
+func AskOnStatus[O resource.Object](ask Ask[O]) func(*Storage) genericrest.Storage {
 	return func(s *Storage) genericrest.Storage { return &askingSubresource[O]{s.Status, ask} }
 }
 
-type askingSubresource[O Object] struct {
+type askingSubresource[O resource.Object] struct {
 	*Subresource
 	ask Ask[O]
 }
 
-var _ genericrest.Patcher = &askingSubresource[Object]{}
+var _ genericrest.Patcher = &askingSubresource[resource.Object]{}
 
 // Update changes the object called name.
 func (s *askingSubresource[O]) Update(ctx context.Context, name string, info genericrest.UpdatedObjectInfo,

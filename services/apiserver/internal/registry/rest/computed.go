@@ -11,11 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
+
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Computed is a resource that is never stored and only read: its objects are made when somebody asks for them. There is
 // nothing to watch, and a list is always whole.
-type Computed[O Object] struct {
+type Computed[O resource.Object] struct {
 	// Group and Name are the group and the plural, for example "metrics.k8s.io" and "pods".
 	Group, Name string
 	// Singular is what clients may call one, for example "podmetrics".
@@ -29,7 +31,7 @@ type Computed[O Object] struct {
 	// Get makes the object of that name, List those that are selected.
 	Get     func(ctx context.Context, namespace, name string) (O, error)
 	List    func(ctx context.Context, namespace string, selected Selection) (runtime.Object, error)
-	Columns Columns[O]
+	Columns resource.Columns[O]
 }
 
 // Selection is which objects a list is to have, by their labels, name and namespace: the API machinery refuses
@@ -45,7 +47,7 @@ func (s Selection) Matches(obj metav1.Object) bool {
 		"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()})
 }
 
-var _ Entry = Computed[Object]{}
+var _ Entry = Computed[resource.Object]{}
 
 // AddToScheme registers nothing: such objects have neither defaults nor field selectors of their own.
 func (c Computed[O]) AddToScheme(*runtime.Scheme) error { return nil }
@@ -65,17 +67,17 @@ func (c Computed[O]) Describe(*runtime.Scheme) Description {
 	}
 }
 
-type computed[O Object] struct {
+type computed[O resource.Object] struct {
 	tableConvertor[O]
 	resource Computed[O]
 }
 
 var (
-	_ genericrest.Getter               = &computed[Object]{}
-	_ genericrest.Lister               = &computed[Object]{}
-	_ genericrest.Scoper               = &computed[Object]{}
-	_ genericrest.SingularNameProvider = &computed[Object]{}
-	_ genericrest.ShortNamesProvider   = &computed[Object]{}
+	_ genericrest.Getter               = &computed[resource.Object]{}
+	_ genericrest.Lister               = &computed[resource.Object]{}
+	_ genericrest.Scoper               = &computed[resource.Object]{}
+	_ genericrest.SingularNameProvider = &computed[resource.Object]{}
+	_ genericrest.ShortNamesProvider   = &computed[resource.Object]{}
 )
 
 // New returns an empty object.

@@ -62,6 +62,12 @@ type Reason func(obj, was runtime.Object)
 // finalizers. It starts from what the watch cache has: both writes are of that state only, or judge anew.
 func (s *Storage) Delete(ctx context.Context, name string, validate genericrest.ValidateObjectFunc,
 	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	s.deletes.warn(ctx, options)
+	return s.delete(ctx, name, validate, options)
+}
+
+func (s *Storage) delete(ctx context.Context, name string, validate genericrest.ValidateObjectFunc,
+	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	stack.Grow()
 	return s.DeleteFor(ctx, nil, name, validate, options)
 }
@@ -77,7 +83,7 @@ func (s *Storage) DeleteFor(ctx context.Context, reason Reason, name string, val
 	if options == nil {
 		options = metav1.NewDeleteOptions(0)
 	}
-	d := &deletion{Storage: s, name: name, key: key, validate: validate, options: options,
+	d := &deletion{Storage: s, name: name, key: key, validate: s.deletes.before(validate), options: options,
 		grace: options.GracePeriodSeconds, reason: reason}
 	if p := options.Preconditions; p != nil {
 		d.preconditions = storage.Preconditions{UID: p.UID, ResourceVersion: p.ResourceVersion}

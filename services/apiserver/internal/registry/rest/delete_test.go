@@ -26,6 +26,7 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/core/pod"
 	"keelson.dev/services/apiserver/internal/registry/core/serviceaccount"
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var (
@@ -44,25 +45,25 @@ func aPod(name, node string) *corev1.Pod {
 }
 
 // deleted marks the object as a delete with this grace period has just done.
-func deleted[O rest.Object](obj O, grace int64) O {
+func deleted[O resource.Object](obj O, grace int64) O {
 	at := metav1.NewTime(time.Now().Add(time.Duration(grace) * time.Second).Truncate(time.Second))
 	obj.SetDeletionTimestamp(&at)
 	obj.SetDeletionGracePeriodSeconds(&grace)
 	return obj
 }
 
-func finalized[O rest.Object](obj O, finalizers ...string) O {
+func finalized[O resource.Object](obj O, finalizers ...string) O {
 	obj.SetFinalizers(finalizers)
 	return obj
 }
 
-func remove[O rest.Object](o opened[O], name string, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func remove[O resource.Object](o opened[O], name string, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	return o.Delete(o.ctx(), name, genericrest.ValidateAllObjectFunc, options.DeepCopy())
 }
 
 // POD-152, SAF-128, SAF-145: a delete is one call of the store and one event, whether the object goes or is marked.
 func TestDeleteIsOneCall(t *testing.T) {
-	w := newWorld(t, pod.Resource, job.Resource)
+	w := newWorld(t, rest.Serve(pod.Resource), rest.Serve(job.Resource))
 	pods, jobs := open(t, w, pod.Resource), open(t, w, job.Resource)
 	ended := aPod("ended", "n")
 	ended.Status.Phase = corev1.PodSucceeded
@@ -91,7 +92,7 @@ func TestDeleteIsOneCall(t *testing.T) {
 	checkOneCall(t, jobs, object("orphaning"), &metav1.DeleteOptions{}, watch.Modified)
 }
 
-func checkOneCall[O rest.Object](t *testing.T, o opened[O], obj O, options *metav1.DeleteOptions,
+func checkOneCall[O resource.Object](t *testing.T, o opened[O], obj O, options *metav1.DeleteOptions,
 	want watch.EventType) {
 	t.Helper()
 	name := obj.GetName()
@@ -131,7 +132,7 @@ func checkOneCall[O rest.Object](t *testing.T, o opened[O], obj O, options *meta
 
 // What a delete meets is what the store has, however old the cache is. SAF-127, SAF-139.
 func TestDeleteOfWhatTheCacheHasNot(t *testing.T) {
-	w := newWorld(t, pod.Resource)
+	w := newWorld(t, rest.Serve(pod.Resource))
 	pods := open(t, w, pod.Resource)
 	uid := func(uid types.UID) *metav1.DeleteOptions {
 		return &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid},
@@ -244,7 +245,8 @@ func TestDeleteOfWhatTheCacheHasNot(t *testing.T) {
 
 // A delete does to an object, and answers, what the library's own does, in whatever state the object is.
 func TestDeleteIsTheLibrarys(t *testing.T) {
-	w := newWorld(t, pod.Resource, job.Resource, configmap.Resource, serviceaccount.Resource)
+	w := newWorld(t, rest.Serve(pod.Resource), rest.Serve(job.Resource), rest.Serve(configmap.Resource),
+		rest.Serve(serviceaccount.Resource))
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -259,7 +261,7 @@ func TestDeleteIsTheLibrarys(t *testing.T) {
 		func() *corev1.ServiceAccount { return &corev1.ServiceAccount{} })
 }
 
-func compareDeletes[O rest.Object](t *testing.T, o opened[O], random *rand.Rand, next func() O) {
+func compareDeletes[O resource.Object](t *testing.T, o opened[O], random *rand.Rand, next func() O) {
 	t.Helper()
 	for i := range 150 {
 		obj, options := randomMeta(random, next()), randomOptions(random)
@@ -326,7 +328,7 @@ func describe(obj runtime.Object) string {
 }
 
 // randomMeta gives the object metadata that matters to a delete. Times are far from where they would be rounded apart.
-func randomMeta[O rest.Object](random *rand.Rand, obj O) O {
+func randomMeta[O resource.Object](random *rand.Rand, obj O) O {
 	obj.SetUID("right")
 	obj.SetGeneration(int64(random.IntN(3)))
 	var finalizers []string

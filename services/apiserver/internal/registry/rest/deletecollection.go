@@ -22,6 +22,7 @@ const collectionPage = 10_000
 // failure the rest stays.
 func (s *Storage) DeleteCollection(ctx context.Context, validate genericrest.ValidateObjectFunc,
 	options *metav1.DeleteOptions, listOptions *internalversion.ListOptions) (runtime.Object, error) {
+	s.deletes.warn(ctx, options)
 	list := &internalversion.ListOptions{}
 	if listOptions != nil {
 		list = listOptions.DeepCopy()
@@ -99,7 +100,7 @@ func (s *Storage) deleteListed(ctx context.Context, item runtime.Object, validat
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	_, _, err = s.Delete(ctx, m.GetName(), validate, options.DeepCopy())
+	_, _, err = s.delete(ctx, m.GetName(), validate, options.DeepCopy())
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

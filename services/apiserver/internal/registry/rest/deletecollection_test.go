@@ -16,11 +16,12 @@ import (
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/services/apiserver/internal/registry/core/pod"
+	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
 // A collection goes with one call for each of its objects, each treated as its own delete would.
 func TestDeleteCollection(t *testing.T) {
-	w := newWorld(t, pod.Resource)
+	w := newWorld(t, rest.Serve(pod.Resource))
 	pods := open(t, w, pod.Resource)
 	var last *corev1.Pod
 	for i := range 9 {
@@ -84,7 +85,7 @@ func TestDeleteCollection(t *testing.T) {
 
 // What a delete of an unbound Pod costs, beside the library's own.
 func BenchmarkDelete(b *testing.B) {
-	w := newWorld(b, pod.Resource)
+	w := newWorld(b, rest.Serve(pod.Resource))
 	pods := open(b, w, pod.Resource)
 	for name, remove := range map[string]func(context.Context, string, genericrest.ValidateObjectFunc,
 		*metav1.DeleteOptions) (runtime.Object, bool, error){"own": pods.Delete, "library": pods.Store.Delete} {

@@ -6,7 +6,7 @@ import (
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 )
 
-// Description is a Resource for those who treat all types alike.
+// Description is an Entry for those who treat all types alike.
 type Description struct {
 	schema.GroupResource
 	Singular      string
@@ -19,9 +19,9 @@ type Description struct {
 }
 
 // Describe returns the resource without its type.
-func (r Resource[O]) Describe(scheme *runtime.Scheme) Description {
+func (r Served[O]) Describe(scheme *runtime.Scheme) Description {
 	d := Description{
-		GroupResource: r.groupResource(), Singular: r.Singular, ClusterScoped: r.ClusterScoped,
+		GroupResource: r.GroupResource(), Singular: r.Singular, ClusterScoped: r.ClusterScoped,
 		New:    func() runtime.Object { return r.New() },
 		Object: &strategy[O]{r.ObjectWrites(), r.scope(scheme)},
 		Table:  newTableConvertor(r.Columns),

@@ -1,8 +1,6 @@
 package rest
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -10,58 +8,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-const (
-	nameField      = "metadata.name"
-	namespaceField = "metadata.namespace"
-)
-
-// Field is one field selector of a resource.
-type Field[O Object] struct {
-	// Label is what the client writes, for example "spec.nodeName".
-	Label string
-	// Value is the field's value in an object.
-	Value func(O) string
-	// Indexed makes lists and watches that ask for one value of the field cost
-	// only the objects that have it. At most one field of a resource is indexed.
-	Indexed bool
-}
-
-// convertFieldLabel accepts the resource's own field selectors beside name and namespace.
-func (r Resource[O]) convertFieldLabel(label, value string) (string, string, error) {
-	if label == nameField || label == namespaceField {
-		return label, value, nil
-	}
-	for _, f := range r.Fields {
-		if f.Label == label {
-			return label, value, nil
-		}
-	}
-	return "", "", fmt.Errorf("field label not supported: %s", label)
-}
-
-// attributes are what selectors see of an object.
-func (r Resource[O]) attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
-	o, ok := obj.(O)
-	if !ok {
-		return nil, nil, fmt.Errorf("reading the attributes of a %T: not of the resource %s", obj, r.groupResource())
-	}
-	set := fields.Set{nameField: o.GetName()}
-	if !r.ClusterScoped {
-		set[namespaceField] = o.GetNamespace()
-	}
-	for _, f := range r.Fields {
-		// A field that is not there is empty to selectors, and the watch cache keeps a set of each version.
-		if value := f.Value(o); value != "" {
-			set[f.Label] = value
-		}
-	}
-	return o.GetLabels(), set, nil
-}
-
 // predicate selects by labels and fields. It names the indexed field, without which the watch cache looks at every
 // object.
-func (r Resource[O]) predicate(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
-	p := storage.SelectionPredicate{Label: label, Field: field, GetAttrs: r.attributes}
+func (r Served[O]) predicate(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
+	p := storage.SelectionPredicate{Label: label, Field: field, GetAttrs: r.Attributes}
 	for _, f := range r.Fields {
 		if f.Indexed {
 			p.IndexFields = append(p.IndexFields, f.Label)
@@ -71,7 +21,7 @@ func (r Resource[O]) predicate(label labels.Selector, field fields.Selector) sto
 }
 
 // triggers lets an event reach only the watchers that asked for its value of the indexed field.
-func (r Resource[O]) triggers() storage.IndexerFuncs {
+func (r Served[O]) triggers() storage.IndexerFuncs {
 	for _, f := range r.Fields {
 		if f.Indexed {
 			return storage.IndexerFuncs{f.Label: func(obj runtime.Object) string { return f.Value(obj.(O)) }}
@@ -80,7 +30,7 @@ func (r Resource[O]) triggers() storage.IndexerFuncs {
 	return nil
 }
 
-func (r Resource[O]) indexers() *cache.Indexers {
+func (r Served[O]) indexers() *cache.Indexers {
 	for _, f := range r.Fields {
 		if f.Indexed {
 			return &cache.Indexers{storage.FieldIndex(f.Label): func(obj any) ([]string, error) {

@@ -9,14 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/storage"
+
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // A list of one node's Pods reads the index, and every other list does not.
 func TestIndexedField(t *testing.T) {
-	pods := Resource[*corev1.Pod]{Fields: []Field[*corev1.Pod]{
+	pods := Serve(resource.Resource[*corev1.Pod]{Fields: []resource.Field[*corev1.Pod]{
 		{Label: "spec.nodeName", Value: func(p *corev1.Pod) string { return p.Spec.NodeName }, Indexed: true},
 		{Label: "status.phase", Value: func(p *corev1.Pod) string { return string(p.Status.Phase) }},
-	}}
+	}})
 	for selector, want := range map[string][]storage.MatchValue{
 		"spec.nodeName=a":                      {{IndexName: "f:spec.nodeName", Value: "a"}},
 		"spec.nodeName=a,status.phase=Running": {{IndexName: "f:spec.nodeName", Value: "a"}},
@@ -33,13 +35,13 @@ func TestIndexedField(t *testing.T) {
 
 // A field that an object does not have takes no room in the watch cache, and selectors see it empty.
 func TestEmptyFields(t *testing.T) {
-	pods := Resource[*corev1.Pod]{Fields: []Field[*corev1.Pod]{
+	pods := Serve(resource.Resource[*corev1.Pod]{Fields: []resource.Field[*corev1.Pod]{
 		{Label: "spec.nodeName", Value: func(p *corev1.Pod) string { return p.Spec.NodeName }},
 		{Label: "status.phase", Value: func(p *corev1.Pod) string { return string(p.Status.Phase) }},
-	}}
+	}})
 	p := &corev1.Pod{}
 	p.Name, p.Namespace, p.Status.Phase = "p", "n", corev1.PodPending
-	_, set, err := pods.attributes(p)
+	_, set, err := pods.Attributes(p)
 	if want := (fields.Set{"metadata.name": "p", "metadata.namespace": "n", "status.phase": "Pending"}); err != nil ||
 		!maps.Equal(set, want) {
 		t.Errorf("%v, %v, want %v", set, err, want)

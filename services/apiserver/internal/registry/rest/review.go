@@ -10,11 +10,12 @@ import (
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/services/apiserver/internal/carriedfields"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Review is a resource that is never stored: a create is a question, and the
 // answer is the object with its status filled in.
-type Review[O Object] struct {
+type Review[O resource.Object] struct {
 	singular   string
 	namespaced bool
 	newObject  func() O
@@ -22,18 +23,19 @@ type Review[O Object] struct {
 }
 
 var (
-	_ genericrest.Creater              = &Review[Object]{} //nolint:misspell // the library spells it so
-	_ genericrest.Scoper               = &Review[Object]{}
-	_ genericrest.SingularNameProvider = &Review[Object]{}
+	_ genericrest.Creater              = &Review[resource.Object]{} //nolint:misspell // the library spells it so
+	_ genericrest.Scoper               = &Review[resource.Object]{}
+	_ genericrest.SingularNameProvider = &Review[resource.Object]{}
 )
 
 // NewReview returns a cluster-scoped review; answer fills in the status.
-func NewReview[O Object](singular string, newObject func() O, answer func(context.Context, O) error) *Review[O] {
+func NewReview[O resource.Object](singular string, newObject func() O,
+	answer func(context.Context, O) error) *Review[O] {
 	return &Review[O]{singular: singular, newObject: newObject, answer: answer}
 }
 
 // NewNamespacedReview returns a review that is asked within a namespace.
-func NewNamespacedReview[O Object](singular string, newObject func() O,
+func NewNamespacedReview[O resource.Object](singular string, newObject func() O,
 	answer func(context.Context, O) error) *Review[O] {
 	return &Review[O]{singular: singular, namespaced: true, newObject: newObject, answer: answer}
 }

@@ -10,32 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"keelson.dev/kit/fieldcheck"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
-// defaultReplicas is how many replicas a kind wants that leaves their number out.
-const defaultReplicas = 1
-
-// Replicated says where /scale finds a kind's replicas.
-type Replicated[O Object] struct {
-	// Desired is the field with the number of replicas that are wanted, spec.replicas.
-	Desired func(O) **int32
-	// Existing is how many there are.
-	Existing func(O) int32
-	// Selector selects the replicas.
-	Selector func(O) *metav1.LabelSelector
-}
-
 // Scale is the /scale subresource of a resource with replicas.
-type Scale[O Object] struct {
+type Scale[O resource.Object] struct {
 	store      *genericregistry.Store
-	replicated Replicated[O]
+	replicated resource.Replicated[O]
 	managed    managedReplicas
 }
 
@@ -46,13 +31,13 @@ type managedReplicas struct {
 }
 
 var (
-	_ genericrest.Getter                   = &Scale[Object]{}
-	_ genericrest.Patcher                  = &Scale[Object]{}
-	_ genericrest.GroupVersionKindProvider = &Scale[Object]{}
-	_ genericrest.TableConvertor           = &Scale[Object]{}
+	_ genericrest.Getter                   = &Scale[resource.Object]{}
+	_ genericrest.Patcher                  = &Scale[resource.Object]{}
+	_ genericrest.GroupVersionKindProvider = &Scale[resource.Object]{}
+	_ genericrest.TableConvertor           = &Scale[resource.Object]{}
 )
 
-func newScale[O Object](s *Storage, r Replicated[O]) *Scale[O] {
+func newScale[O resource.Object](s *Storage, r resource.Replicated[O]) *Scale[O] {
 	managed := managedReplicas{version: s.scope.versions[0], paths: managedfields.ResourcePathMappings{}}
 	for _, version := range s.scope.versions {
 		managed.paths[version.String()] = fieldpath.MakePathOrDie("spec", "replicas")
@@ -96,13 +81,13 @@ func (s *Scale[O]) Update(ctx context.Context, name string, objInfo genericrest.
 
 // ConvertToTable prints name and age.
 func (s *Scale[O]) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	return newTableConvertor(Columns[*autoscalingv1.Scale]{}).ConvertToTable(ctx, object, options)
+	return newTableConvertor(resource.Columns[*autoscalingv1.Scale]{}).ConvertToTable(ctx, object, options)
 }
 
 // scaledObject turns the update of a Scale into the update of its parent.
-type scaledObject[O Object] struct {
+type scaledObject[O resource.Object] struct {
 	request    genericrest.UpdatedObjectInfo
-	replicated Replicated[O]
+	replicated resource.Replicated[O]
 	managed    managedReplicas
 	validate   genericrest.ValidateObjectUpdateFunc
 }
@@ -146,7 +131,7 @@ func (u *scaledObject[O]) requested(ctx context.Context, old *autoscalingv1.Scal
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected a Scale, got %T", obj))
 	}
-	if errs := validateScale(scale, old); len(errs) > 0 {
+	if errs := resource.ValidateScale(scale, old); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), old.Name, errs)
 	}
 	if u.validate != nil {
@@ -155,31 +140,4 @@ func (u *scaledObject[O]) requested(ctx context.Context, old *autoscalingv1.Scal
 		}
 	}
 	return scale, nil
-}
-
-func validateScale(scale, old *autoscalingv1.Scale) field.ErrorList {
-	var errs field.ErrorList
-	if scale.Name != old.Name {
-		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), scale.Name, "must be "+old.Name))
-	}
-	return append(errs, fieldcheck.NonNegative(scale.Spec.Replicas, field.NewPath("spec", "replicas"))...)
-}
-
-// Of is the Scale of an object.
-func (r Replicated[O]) Of(obj O) (*autoscalingv1.Scale, error) {
-	selector, err := metav1.LabelSelectorAsSelector(r.Selector(obj))
-	if err != nil {
-		return nil, fmt.Errorf("reading the selector of %s: %w", obj.GetName(), err)
-	}
-	return &autoscalingv1.Scale{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:              obj.GetName(),
-			Namespace:         obj.GetNamespace(),
-			UID:               obj.GetUID(),
-			ResourceVersion:   obj.GetResourceVersion(),
-			CreationTimestamp: obj.GetCreationTimestamp(),
-		},
-		Spec:   autoscalingv1.ScaleSpec{Replicas: ptr.Deref(*r.Desired(obj), defaultReplicas)},
-		Status: autoscalingv1.ScaleStatus{Replicas: r.Existing(obj), Selector: selector.String()},
-	}, nil
 }

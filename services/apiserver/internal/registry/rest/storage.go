@@ -17,12 +17,13 @@ type Storage struct {
 	Status *Subresource
 
 	scope                  scope
+	deletes                deleteRules
 	shortNames, categories []string
 }
 
 // Storages opens the resource's store and returns what is served from it: the object, its /status, its /scale, and what
 // else the resource says.
-func (r Resource[O]) Storages(o Options) (map[string]genericrest.Storage, error) {
+func (r Served[O]) Storages(o Options) (map[string]genericrest.Storage, error) {
 	s, err := r.Open(o)
 	if err != nil {
 		return nil, err
@@ -31,7 +32,7 @@ func (r Resource[O]) Storages(o Options) (map[string]genericrest.Storage, error)
 }
 
 // Paths are what is served from the open store s.
-func (r Resource[O]) Paths(s *Storage) map[string]genericrest.Storage {
+func (r Served[O]) Paths(s *Storage) map[string]genericrest.Storage {
 	paths := map[string]genericrest.Storage{r.Name: s}
 	if r.Wrap != nil {
 		paths[r.Name] = r.Wrap(s)
@@ -42,6 +43,9 @@ func (r Resource[O]) Paths(s *Storage) map[string]genericrest.Storage {
 	if r.Scale != nil {
 		paths[r.Name+"/scale"] = newScale(s, *r.Scale)
 	}
+	for path, rules := range r.Writes {
+		paths[path] = s.writes(&strategy[O]{rules, s.scope})
+	}
 	for path, newStorage := range r.Subresources {
 		paths[path] = newStorage(s)
 	}
@@ -49,14 +53,14 @@ func (r Resource[O]) Paths(s *Storage) map[string]genericrest.Storage {
 }
 
 // Open opens the resource's store.
-func (r Resource[O]) Open(o Options) (*Storage, error) {
+func (r Served[O]) Open(o Options) (*Storage, error) {
 	scope := r.scope(o.Scheme)
 	main := &strategy[O]{r.ObjectWrites(), scope}
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return r.New() },
 		NewListFunc:               r.NewList,
 		PredicateFunc:             r.predicate,
-		DefaultQualifiedResource:  r.groupResource(),
+		DefaultQualifiedResource:  r.GroupResource(),
 		SingularQualifiedResource: schema.GroupResource{Group: r.Group, Resource: r.Singular},
 		CreateStrategy:            main,
 		UpdateStrategy:            main,
@@ -70,12 +74,13 @@ func (r Resource[O]) Open(o Options) (*Storage, error) {
 		r.Customize(store)
 	}
 	options := &generic.StoreOptions{
-		RESTOptions: o.RESTOptions, AttrFunc: r.attributes, TriggerFunc: r.triggers(), Indexers: r.indexers(),
+		RESTOptions: o.RESTOptions, AttrFunc: r.Attributes, TriggerFunc: r.triggers(), Indexers: r.indexers(),
 	}
 	if err := store.CompleteWithOptions(options); err != nil {
-		return nil, fmt.Errorf("opening the store of %s: %w", r.groupResource(), err)
+		return nil, fmt.Errorf("opening the store of %s: %w", r.GroupResource(), err)
 	}
-	s := &Storage{Store: store, scope: scope, shortNames: r.ShortNames, categories: r.Categories}
+	s := &Storage{Store: store, scope: scope, deletes: deletesOf(main.Strategy), shortNames: r.ShortNames,
+		categories: r.Categories}
 	if r.Status != nil {
 		s.Status = s.writes(&strategy[O]{r.StatusWrites(), scope})
 	}
@@ -88,6 +93,6 @@ func (s *Storage) ShortNames() []string { return s.shortNames }
 // Categories implements the API machinery's CategoriesProvider.
 func (s *Storage) Categories() []string { return s.categories }
 
-func (r Resource[O]) scope(scheme *runtime.Scheme) scope {
+func (r Served[O]) scope(scheme *runtime.Scheme) scope {
 	return scope{scheme, r.ClusterScoped, scheme.PrioritizedVersionsForGroup(r.Group)}
 }

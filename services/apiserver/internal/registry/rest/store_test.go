@@ -20,6 +20,7 @@ import (
 
 	"keelson.dev/services/apiserver/internal/objectsize"
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 	"keelson.dev/services/apiserver/internal/scheme"
 	"keelson.dev/services/apiserver/internal/storage"
 	"keelson.dev/services/apiserver/internal/storage/encryption"
@@ -98,15 +99,15 @@ func (d delayed) Watch(ctx context.Context, key string, options ...clientv3.OpOp
 }
 
 // opened is the open store of one kind.
-type opened[O rest.Object] struct {
+type opened[O resource.Object] struct {
 	*rest.Storage
 	t     testing.TB
 	world *world
 }
 
-func open[O rest.Object](t testing.TB, w *world, r rest.Resource[O]) opened[O] {
+func open[O resource.Object](t testing.TB, w *world, r resource.Resource[O]) opened[O] {
 	t.Helper()
-	s, err := r.Open(rest.Options{Scheme: w.scheme, RESTOptions: w})
+	s, err := rest.Serve(r).Open(rest.Options{Scheme: w.scheme, RESTOptions: w})
 	if err != nil {
 		t.Fatalf("opening %s: %v", r.Name, err)
 	}

@@ -4,52 +4,20 @@ import (
 	"context"
 	"strings"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"keelson.dev/services/apiserver/internal/resource"
 )
-
-// Strategy holds the rules for writing one kind of object. Every function is
-// pure and may be nil. The order on create is PrepareForCreate, Validate,
-// Warnings, Canonicalize; on update PrepareForUpdate, ValidateUpdate,
-// WarningsOnUpdate, Canonicalize.
-type Strategy[O Object] struct {
-	// Name says what a valid metadata.name is; nil: a DNS subdomain. The rest
-	// of the metadata is checked by the API machinery.
-	Name apivalidation.ValidateNameFunc
-
-	// PrepareForCreate drops what a client must not set.
-	PrepareForCreate func(obj O)
-	// PrepareForUpdate takes what the request must not change from old.
-	PrepareForUpdate func(obj, old O)
-	// Validate and ValidateUpdate return every violation with its path. Without ValidateUpdate, Validate checks an
-	// updated object too.
-	Validate       func(obj O) field.ErrorList
-	ValidateUpdate func(obj, old O) field.ErrorList
-	// Warnings and WarningsOnUpdate are shown to the client that writes.
-	Warnings         func(obj O) []string
-	WarningsOnUpdate func(obj, old O) []string
-	// Canonicalize brings a valid object into the form in which it is stored.
-	Canonicalize func(obj O)
-
-	// CreateOnUpdate lets a PUT create the object.
-	CreateOnUpdate bool
-	// RequireResourceVersion refuses updates that name no resourceVersion.
-	RequireResourceVersion bool
-	// Graceful is called before a delete. It returns true, with
-	// options.GracePeriodSeconds set, if the object stays for that time.
-	Graceful func(obj O, options *metav1.DeleteOptions) bool
-	// Dependents says what a delete without a propagation policy does; empty: dependents go too.
-	Dependents genericrest.GarbageCollectionPolicy
-	// ResetFields are the fields that this strategy takes from the stored object, so that no manager comes to own them;
-	// for example "spec" or "status.certificate".
-	ResetFields []string
-}
 
 // scope is what holds for all strategies of a resource.
 type scope struct {
@@ -59,27 +27,22 @@ type scope struct {
 	versions []schema.GroupVersion
 }
 
-// strategy makes a Strategy what the API machinery asks for. It is made once, when the store is opened.
-type strategy[O Object] struct {
-	Strategy[O]
+// strategy makes a resource.Strategy what the API machinery asks for. It is made once, when the store is opened.
+type strategy[O resource.Object] struct {
+	resource.Strategy[O]
 	scope
 }
 
 // gracefulStrategy is a strategy whose objects may outlive their delete.
-type gracefulStrategy[O Object] struct{ *strategy[O] }
+type gracefulStrategy[O resource.Object] struct{ *strategy[O] }
 
 var (
-	_ genericrest.RESTCreateUpdateStrategy        = &strategy[Object]{}
-	_ genericrest.RESTDeleteStrategy              = &strategy[Object]{}
-	_ genericrest.GarbageCollectionDeleteStrategy = &strategy[Object]{}
-	_ genericrest.RESTGracefulDeleteStrategy      = gracefulStrategy[Object]{}
-	_ genericrest.UpdateResetFieldsStrategy       = &strategy[Object]{}
+	_ genericrest.RESTCreateUpdateStrategy        = &strategy[resource.Object]{}
+	_ genericrest.RESTDeleteStrategy              = &strategy[resource.Object]{}
+	_ genericrest.GarbageCollectionDeleteStrategy = &strategy[resource.Object]{}
+	_ genericrest.RESTGracefulDeleteStrategy      = gracefulStrategy[resource.Object]{}
+	_ genericrest.UpdateResetFieldsStrategy       = &strategy[resource.Object]{}
 )
-
-// NewCreateUpdateStrategy is for a second view of a store that creates and updates with rules of its own.
-func NewCreateUpdateStrategy[O Object](s *Storage, rules Strategy[O]) genericrest.RESTCreateUpdateStrategy {
-	return &strategy[O]{rules, s.scope}
-}
 
 func (s *strategy[O]) forDelete() genericrest.RESTDeleteStrategy {
 	if s.Graceful == nil {
@@ -94,15 +57,26 @@ func (s *strategy[O]) GenerateName(base string) string {
 
 func (s *strategy[O]) NamespaceScoped() bool { return !s.clusterScoped }
 
-func (s *strategy[O]) PrepareForCreate(_ context.Context, obj runtime.Object) {
+func (s *strategy[O]) PrepareForCreate(ctx context.Context, object runtime.Object) {
+	obj := object.(O)
+	if s.SetRequester != nil {
+		s.SetRequester(obj, requester(ctx))
+	}
 	if s.Strategy.PrepareForCreate != nil {
-		s.Strategy.PrepareForCreate(obj.(O))
+		s.Strategy.PrepareForCreate(obj)
+	}
+	if s.PrepareAt != nil {
+		var none O
+		s.PrepareAt(obj, none, metav1.Now())
 	}
 }
 
 func (s *strategy[O]) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	if s.Strategy.PrepareForUpdate != nil {
 		s.Strategy.PrepareForUpdate(obj.(O), old.(O))
+	}
+	if s.PrepareAt != nil {
+		s.PrepareAt(obj.(O), old.(O), metav1.Now())
 	}
 }
 
@@ -154,10 +128,10 @@ func (s *strategy[O]) AllowUnconditionalUpdate(context.Context) bool {
 }
 
 func (s *strategy[O]) DefaultGarbageCollectionPolicy(context.Context) genericrest.GarbageCollectionPolicy {
-	if s.Dependents == "" {
-		return genericrest.DeleteDependents
+	if s.OrphanDependents {
+		return genericrest.OrphanDependents
 	}
-	return s.Dependents
+	return genericrest.DeleteDependents
 }
 
 func (s gracefulStrategy[O]) CheckGracefulDelete(_ context.Context, obj runtime.Object,
@@ -183,4 +157,24 @@ func (s *strategy[O]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 		out[fieldpath.APIVersion(version.String())] = set
 	}
 	return out
+}
+
+func requester(ctx context.Context) authenticationv1.UserInfo {
+	who, known := genericapirequest.UserFrom(ctx)
+	if !known {
+		return authenticationv1.UserInfo{}
+	}
+	return UserInfo(who)
+}
+
+// UserInfo is the user as the API writes one.
+func UserInfo(who user.Info) authenticationv1.UserInfo {
+	info := authenticationv1.UserInfo{Username: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups()}
+	for key, values := range who.GetExtra() {
+		if info.Extra == nil {
+			info.Extra = map[string]authenticationv1.ExtraValue{}
+		}
+		info.Extra[key] = values
+	}
+	return info
 }

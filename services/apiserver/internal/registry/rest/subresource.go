@@ -26,11 +26,6 @@ var (
 	_ genericrest.ResetFieldsStrategy = &Subresource{}
 )
 
-// Writes makes the storage of a subresource that reads its resource's objects and writes them under rules of its own.
-func Writes[O Object](rules Strategy[O]) func(*Storage) genericrest.Storage {
-	return func(s *Storage) genericrest.Storage { return s.writes(&strategy[O]{rules, s.scope}) }
-}
-
 func (s *Storage) writes(strategy genericrest.UpdateResetFieldsStrategy) *Subresource {
 	store := *s.Store
 	store.UpdateStrategy = strategy

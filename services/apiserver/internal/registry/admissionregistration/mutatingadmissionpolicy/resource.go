@@ -10,12 +10,13 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/admissionregistration/match"
 	"keelson.dev/services/apiserver/internal/registry/admissionregistration/paramrights"
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 type policy = admissionregistrationv1.MutatingAdmissionPolicy
 
 // Resource is the MutatingAdmissionPolicy.
-var Resource = rest.Resource[*policy]{
+var Resource = resource.Resource[*policy]{
 	Group:         admissionregistrationv1.GroupName,
 	Name:          "mutatingadmissionpolicies",
 	Singular:      "mutatingadmissionpolicy",
@@ -24,27 +25,29 @@ var Resource = rest.Resource[*policy]{
 	New:           func() *policy { return &policy{} },
 	NewList:       func() runtime.Object { return &admissionregistrationv1.MutatingAdmissionPolicyList{} },
 	Default:       Default,
-	Spec:          rest.PartOf(func(p *policy) *admissionregistrationv1.MutatingAdmissionPolicySpec { return &p.Spec }),
-	Strategy: rest.Strategy[*policy]{
+	Spec: resource.PartOf(func(p *policy) *admissionregistrationv1.MutatingAdmissionPolicySpec {
+		return &p.Spec
+	}),
+	Strategy: resource.Strategy[*policy]{
 		Validate: Validate, ValidateUpdate: ValidateUpdate, RequireResourceVersion: true,
 	},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*policy](),
-		rest.Column(
+	Columns: resource.NewColumns(
+		resource.NameColumn[*policy](),
+		resource.Column(
 			"Mutations",
 			"integer",
 			"How many mutations there are",
 			func(p *policy) any { return int64(len(p.Spec.Mutations)) },
 		),
-		rest.Column("ParamKind", "string", "The kind of the objects from which the policy has its parameters",
+		resource.Column("ParamKind", "string", "The kind of the objects from which the policy has its parameters",
 			func(p *policy) any { return match.ParamKindCell(p.Spec.ParamKind) }),
-		rest.AgeColumn[*policy](),
+		resource.AgeColumn[*policy](),
 	),
 }
 
 // Entry is the MutatingAdmissionPolicy, whose writers may read its parameters.
 func Entry(rights paramrights.Rights) rest.Entry {
-	r := Resource
+	r := rest.Serve(Resource)
 	r.Wrap = rest.AskOnWrite(paramrights.AboutKind(rights, func(p *policy) *admissionregistrationv1.ParamKind {
 		return p.Spec.ParamKind
 	}))

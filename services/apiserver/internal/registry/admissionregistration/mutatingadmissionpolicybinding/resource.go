@@ -10,12 +10,13 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/admissionregistration/match"
 	"keelson.dev/services/apiserver/internal/registry/admissionregistration/paramrights"
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 type binding = admissionregistrationv1.MutatingAdmissionPolicyBinding
 
 // Resource is the MutatingAdmissionPolicyBinding.
-var Resource = rest.Resource[*binding]{
+var Resource = resource.Resource[*binding]{
 	Group:         admissionregistrationv1.GroupName,
 	Name:          "mutatingadmissionpolicybindings",
 	Singular:      "mutatingadmissionpolicybinding",
@@ -24,27 +25,27 @@ var Resource = rest.Resource[*binding]{
 	New:           func() *binding { return &binding{} },
 	NewList:       func() runtime.Object { return &admissionregistrationv1.MutatingAdmissionPolicyBindingList{} },
 	Default:       Default,
-	Spec: rest.PartOf(func(b *binding) *admissionregistrationv1.MutatingAdmissionPolicyBindingSpec {
+	Spec: resource.PartOf(func(b *binding) *admissionregistrationv1.MutatingAdmissionPolicyBindingSpec {
 		return &b.Spec
 	}),
-	Strategy: rest.Strategy[*binding]{Validate: Validate, RequireResourceVersion: true},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*binding](),
-		rest.Column(
+	Strategy: resource.Strategy[*binding]{Validate: Validate, RequireResourceVersion: true},
+	Columns: resource.NewColumns(
+		resource.NameColumn[*binding](),
+		resource.Column(
 			"PolicyName",
 			"string",
 			"The policy that is put in force",
 			func(b *binding) any { return b.Spec.PolicyName },
 		),
-		rest.Column("ParamRef", "string", "The object from which the policy has its parameters",
+		resource.Column("ParamRef", "string", "The object from which the policy has its parameters",
 			func(b *binding) any { return match.ParamRefCell(b.Spec.ParamRef) }),
-		rest.AgeColumn[*binding](),
+		resource.AgeColumn[*binding](),
 	),
 }
 
 // Entry is the MutatingAdmissionPolicyBinding, whose writers may read its parameters.
 func Entry(rights paramrights.Rights) rest.Entry {
-	r := Resource
+	r := rest.Serve(Resource)
 	r.Wrap = rest.AskOnWrite(paramrights.AboutRef(rights, rights.Mutating, func(b *binding) paramrights.Ref {
 		return paramrights.Ref{Policy: b.Spec.PolicyName, ParamRef: b.Spec.ParamRef}
 	}))

@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/services/apiserver/internal/registry/admissionregistration/webhook"
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 type configuration = admissionregistrationv1.MutatingWebhookConfiguration
 
 // Resource is the MutatingWebhookConfiguration.
-var Resource = rest.Resource[*configuration]{
+var Resource = resource.Resource[*configuration]{
 	Group:         admissionregistrationv1.GroupName,
 	Name:          "mutatingwebhookconfigurations",
 	Singular:      "mutatingwebhookconfiguration",
@@ -24,15 +24,15 @@ var Resource = rest.Resource[*configuration]{
 	NewList:       func() runtime.Object { return &admissionregistrationv1.MutatingWebhookConfigurationList{} },
 	Default:       Default,
 	// The webhooks are counted as other kinds count their spec.
-	Spec: rest.PartOf(func(c *configuration) *[]admissionregistrationv1.MutatingWebhook { return &c.Webhooks }),
-	Strategy: rest.Strategy[*configuration]{
+	Spec: resource.PartOf(func(c *configuration) *[]admissionregistrationv1.MutatingWebhook { return &c.Webhooks }),
+	Strategy: resource.Strategy[*configuration]{
 		Validate: Validate, ValidateUpdate: ValidateUpdate, RequireResourceVersion: true,
 	},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*configuration](),
-		rest.Column("Webhooks", "integer", "How many webhooks there are",
+	Columns: resource.NewColumns(
+		resource.NameColumn[*configuration](),
+		resource.Column("Webhooks", "integer", "How many webhooks there are",
 			func(c *configuration) any { return int64(len(c.Webhooks)) }),
-		rest.AgeColumn[*configuration](),
+		resource.AgeColumn[*configuration](),
 	),
 }
 

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var (
@@ -70,7 +71,7 @@ func AboutRef[T any, O policy[T]](r Rights, kindOf kindOf, of func(O) Ref) rest.
 // policy is a kind of policies or bindings.
 type policy[T any] interface {
 	*T
-	rest.Object
+	resource.Object
 }
 
 func (r Rights) askForKind(ctx context.Context, kind, before *admissionregistrationv1.ParamKind) field.ErrorList {

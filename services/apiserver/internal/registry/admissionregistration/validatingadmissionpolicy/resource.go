@@ -10,12 +10,13 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/admissionregistration/match"
 	"keelson.dev/services/apiserver/internal/registry/admissionregistration/paramrights"
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 type policy = admissionregistrationv1.ValidatingAdmissionPolicy
 
 // Resource is the ValidatingAdmissionPolicy with its /status.
-var Resource = rest.Resource[*policy]{
+var Resource = resource.Resource[*policy]{
 	Group:         admissionregistrationv1.GroupName,
 	Name:          "validatingadmissionpolicies",
 	Singular:      "validatingadmissionpolicy",
@@ -24,33 +25,33 @@ var Resource = rest.Resource[*policy]{
 	New:           func() *policy { return &policy{} },
 	NewList:       func() runtime.Object { return &admissionregistrationv1.ValidatingAdmissionPolicyList{} },
 	Default:       Default,
-	Spec: rest.PartOf(func(p *policy) *admissionregistrationv1.ValidatingAdmissionPolicySpec {
+	Spec: resource.PartOf(func(p *policy) *admissionregistrationv1.ValidatingAdmissionPolicySpec {
 		return &p.Spec
 	}),
-	Status: rest.PartOf(func(p *policy) *admissionregistrationv1.ValidatingAdmissionPolicyStatus {
+	Status: resource.PartOf(func(p *policy) *admissionregistrationv1.ValidatingAdmissionPolicyStatus {
 		return &p.Status
 	}),
-	Strategy: rest.Strategy[*policy]{
+	Strategy: resource.Strategy[*policy]{
 		Validate: Validate, ValidateUpdate: ValidateUpdate, RequireResourceVersion: true,
 	},
-	StatusStrategy: rest.Strategy[*policy]{ValidateUpdate: ValidateStatusUpdate, RequireResourceVersion: true},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*policy](),
-		rest.Column(
+	StatusStrategy: resource.Strategy[*policy]{ValidateUpdate: ValidateStatusUpdate, RequireResourceVersion: true},
+	Columns: resource.NewColumns(
+		resource.NameColumn[*policy](),
+		resource.Column(
 			"Validations",
 			"integer",
 			"How many validations there are",
 			func(p *policy) any { return int64(len(p.Spec.Validations)) },
 		),
-		rest.Column("ParamKind", "string", "The kind of the objects from which the policy has its parameters",
+		resource.Column("ParamKind", "string", "The kind of the objects from which the policy has its parameters",
 			func(p *policy) any { return match.ParamKindCell(p.Spec.ParamKind) }),
-		rest.AgeColumn[*policy](),
+		resource.AgeColumn[*policy](),
 	),
 }
 
 // Entry is the ValidatingAdmissionPolicy, whose writers may read its parameters.
 func Entry(rights paramrights.Rights) rest.Entry {
-	r := Resource
+	r := rest.Serve(Resource)
 	r.Wrap = rest.AskOnWrite(paramrights.AboutKind(rights, func(p *policy) *admissionregistrationv1.ParamKind {
 		return p.Spec.ParamKind
 	}))

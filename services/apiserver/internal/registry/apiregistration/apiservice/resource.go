@@ -6,12 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Resource is the APIService with its /status.
-var Resource = rest.Resource[*apiregistration.APIService]{
+var Resource = resource.Resource[*apiregistration.APIService]{
 	Group:         apiregistration.GroupName,
 	Name:          "apiservices",
 	Singular:      "apiservice",
@@ -21,20 +21,22 @@ var Resource = rest.Resource[*apiregistration.APIService]{
 	NewList:       func() runtime.Object { return &apiregistration.APIServiceList{} },
 	Default:       apiregistration.SetObjectDefaults_APIService,
 	NoGeneration:  true,
-	Spec:          rest.PartOf(func(a *apiregistration.APIService) *apiregistration.APIServiceSpec { return &a.Spec }),
-	Status: rest.PartOf(func(a *apiregistration.APIService) *apiregistration.APIServiceStatus {
+	Spec: resource.PartOf(func(a *apiregistration.APIService) *apiregistration.APIServiceSpec {
+		return &a.Spec
+	}),
+	Status: resource.PartOf(func(a *apiregistration.APIService) *apiregistration.APIServiceStatus {
 		return &a.Status
 	}),
-	Strategy: rest.Strategy[*apiregistration.APIService]{
-		Name:     rest.PathSegmentName, // Validate says which one it must be
+	Strategy: resource.Strategy[*apiregistration.APIService]{
+		Name:     resource.PathSegmentName, // Validate says which one it must be
 		Validate: Validate,
 	},
-	StatusStrategy: rest.Strategy[*apiregistration.APIService]{ValidateUpdate: ValidateStatusUpdate},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*apiregistration.APIService](),
-		rest.Column("Service", "string", "The Service whose endpoints answer, or Local", serviceCell),
-		rest.Column("Available", "string", "Whether requests are answered, and why not", availableCell),
-		rest.AgeColumn[*apiregistration.APIService](),
+	StatusStrategy: resource.Strategy[*apiregistration.APIService]{ValidateUpdate: ValidateStatusUpdate},
+	Columns: resource.NewColumns(
+		resource.NameColumn[*apiregistration.APIService](),
+		resource.Column("Service", "string", "The Service whose endpoints answer, or Local", serviceCell),
+		resource.Column("Available", "string", "Whether requests are answered, and why not", availableCell),
+		resource.AgeColumn[*apiregistration.APIService](),
 	),
 }
 

@@ -11,26 +11,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var help = appsv1.ControllerRevision{}.SwaggerDoc()
 
 // Resource is the ControllerRevision.
-var Resource = rest.Resource[*appsv1.ControllerRevision]{
+var Resource = resource.Resource[*appsv1.ControllerRevision]{
 	Group:    appsv1.GroupName,
 	Name:     "controllerrevisions",
 	Singular: "controllerrevision",
 	New:      func() *appsv1.ControllerRevision { return &appsv1.ControllerRevision{} },
 	NewList:  func() runtime.Object { return &appsv1.ControllerRevisionList{} },
-	Strategy: rest.Strategy[*appsv1.ControllerRevision]{Validate: Validate, ValidateUpdate: ValidateUpdate},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*appsv1.ControllerRevision](),
-		rest.Column("Controller", "string", "Controller of the object", controllerCell),
-		rest.Column("Revision", "string", help["revision"],
+	Strategy: resource.Strategy[*appsv1.ControllerRevision]{Validate: Validate, ValidateUpdate: ValidateUpdate},
+	Columns: resource.NewColumns(
+		resource.NameColumn[*appsv1.ControllerRevision](),
+		resource.Column("Controller", "string", "Controller of the object", controllerCell),
+		resource.Column("Revision", "string", help["revision"],
 			func(r *appsv1.ControllerRevision) any { return r.Revision }),
-		rest.AgeColumn[*appsv1.ControllerRevision](),
+		resource.AgeColumn[*appsv1.ControllerRevision](),
 	),
 }
 

@@ -3,15 +3,15 @@ package daemonset
 import (
 	appsv1 "k8s.io/api/apps/v1"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var statusHelp = appsv1.DaemonSetStatus{}.SwaggerDoc()
 
 // columns are what kubectl get daemonsets prints.
-var columns = rest.NewColumns(
-	rest.NameColumn[*appsv1.DaemonSet](),
+var columns = resource.NewColumns(
+	resource.NameColumn[*appsv1.DaemonSet](),
 	count("Desired", "desiredNumberScheduled",
 		func(s *appsv1.DaemonSetStatus) int32 { return s.DesiredNumberScheduled }),
 	count("Current", "currentNumberScheduled",
@@ -20,18 +20,18 @@ var columns = rest.NewColumns(
 	count("Up-to-date", "updatedNumberScheduled",
 		func(s *appsv1.DaemonSetStatus) int32 { return s.UpdatedNumberScheduled }),
 	count("Available", "numberAvailable", func(s *appsv1.DaemonSetStatus) int32 { return s.NumberAvailable }),
-	rest.Column("Node Selector", "string", "Labels that a node must have to run the Pod.",
+	resource.Column("Node Selector", "string", "Labels that a node must have to run the Pod.",
 		func(d *appsv1.DaemonSet) any { return table.Labels(d.Spec.Template.Spec.NodeSelector) }),
-	rest.AgeColumn[*appsv1.DaemonSet](),
-	rest.Column("Containers", "string", "Names of each container in the template.",
+	resource.AgeColumn[*appsv1.DaemonSet](),
+	resource.Column("Containers", "string", "Names of each container in the template.",
 		func(d *appsv1.DaemonSet) any { return table.ContainerNames(d.Spec.Template.Spec.Containers) }).Wide(),
-	rest.Column("Images", "string", "Images referenced by each container in the template.",
+	resource.Column("Images", "string", "Images referenced by each container in the template.",
 		func(d *appsv1.DaemonSet) any { return table.ContainerImages(d.Spec.Template.Spec.Containers) }).Wide(),
-	rest.Column("Selector", "string", appsv1.DaemonSetSpec{}.SwaggerDoc()["selector"],
+	resource.Column("Selector", "string", appsv1.DaemonSetSpec{}.SwaggerDoc()["selector"],
 		func(d *appsv1.DaemonSet) any { return table.Selector(d.Spec.Selector) }).Wide(),
 )
 
-func count(heading, field string, get func(*appsv1.DaemonSetStatus) int32) rest.TableColumn[*appsv1.DaemonSet] {
-	return rest.Column(heading, "integer", statusHelp[field],
+func count(heading, field string, get func(*appsv1.DaemonSetStatus) int32) resource.TableColumn[*appsv1.DaemonSet] {
+	return resource.Column(heading, "integer", statusHelp[field],
 		func(d *appsv1.DaemonSet) any { return int64(get(&d.Status)) })
 }

@@ -5,11 +5,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Resource is the DaemonSet with its /status.
-var Resource = rest.Resource[*appsv1.DaemonSet]{
+var Resource = resource.Resource[*appsv1.DaemonSet]{
 	Group:      appsv1.GroupName,
 	Name:       "daemonsets",
 	Singular:   "daemonset",
@@ -18,14 +18,14 @@ var Resource = rest.Resource[*appsv1.DaemonSet]{
 	New:        func() *appsv1.DaemonSet { return &appsv1.DaemonSet{} },
 	NewList:    func() runtime.Object { return &appsv1.DaemonSetList{} },
 	Default:    Default,
-	Spec:       rest.PartOf(func(d *appsv1.DaemonSet) *appsv1.DaemonSetSpec { return &d.Spec }),
-	Status:     rest.PartOf(func(d *appsv1.DaemonSet) *appsv1.DaemonSetStatus { return &d.Status }),
-	Strategy: rest.Strategy[*appsv1.DaemonSet]{
+	Spec:       resource.PartOf(func(d *appsv1.DaemonSet) *appsv1.DaemonSetSpec { return &d.Spec }),
+	Status:     resource.PartOf(func(d *appsv1.DaemonSet) *appsv1.DaemonSetStatus { return &d.Status }),
+	Strategy: resource.Strategy[*appsv1.DaemonSet]{
 		PrepareForCreate: prepareForCreate,
 		PrepareForUpdate: prepareForUpdate,
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,
 	},
-	StatusStrategy: rest.Strategy[*appsv1.DaemonSet]{ValidateUpdate: ValidateStatusUpdate},
+	StatusStrategy: resource.Strategy[*appsv1.DaemonSet]{ValidateUpdate: ValidateStatusUpdate},
 	Columns:        columns,
 }

@@ -6,26 +6,26 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var statusHelp = appsv1.DeploymentStatus{}.SwaggerDoc()
 
 // columns are what kubectl get deployments prints.
-var columns = rest.NewColumns(
-	rest.NameColumn[*appsv1.Deployment](),
-	rest.Column("Ready", "string", "Number of the pod with ready state", readyCell),
-	rest.Column("Up-to-date", "string", statusHelp["updatedReplicas"],
+var columns = resource.NewColumns(
+	resource.NameColumn[*appsv1.Deployment](),
+	resource.Column("Ready", "string", "Number of the pod with ready state", readyCell),
+	resource.Column("Up-to-date", "string", statusHelp["updatedReplicas"],
 		func(d *appsv1.Deployment) any { return int64(d.Status.UpdatedReplicas) }),
-	rest.Column("Available", "string", statusHelp["availableReplicas"],
+	resource.Column("Available", "string", statusHelp["availableReplicas"],
 		func(d *appsv1.Deployment) any { return int64(d.Status.AvailableReplicas) }),
-	rest.AgeColumn[*appsv1.Deployment](),
-	rest.Column("Containers", "string", "Names of each container in the template.",
+	resource.AgeColumn[*appsv1.Deployment](),
+	resource.Column("Containers", "string", "Names of each container in the template.",
 		func(d *appsv1.Deployment) any { return table.ContainerNames(d.Spec.Template.Spec.Containers) }).Wide(),
-	rest.Column("Images", "string", "Images referenced by each container in the template.",
+	resource.Column("Images", "string", "Images referenced by each container in the template.",
 		func(d *appsv1.Deployment) any { return table.ContainerImages(d.Spec.Template.Spec.Containers) }).Wide(),
-	rest.Column("Selector", "string", appsv1.DeploymentSpec{}.SwaggerDoc()["selector"],
+	resource.Column("Selector", "string", appsv1.DeploymentSpec{}.SwaggerDoc()["selector"],
 		func(d *appsv1.Deployment) any { return table.Selector(d.Spec.Selector) }).Wide(),
 )
 

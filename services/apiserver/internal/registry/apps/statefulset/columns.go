@@ -6,18 +6,18 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // columns are what kubectl get statefulsets prints.
-var columns = rest.NewColumns(
-	rest.NameColumn[*appsv1.StatefulSet](),
-	rest.Column("Ready", "string", "Number of the pod with ready state", readyCell),
-	rest.AgeColumn[*appsv1.StatefulSet](),
-	rest.Column("Containers", "string", "Names of each container in the template.",
+var columns = resource.NewColumns(
+	resource.NameColumn[*appsv1.StatefulSet](),
+	resource.Column("Ready", "string", "Number of the pod with ready state", readyCell),
+	resource.AgeColumn[*appsv1.StatefulSet](),
+	resource.Column("Containers", "string", "Names of each container in the template.",
 		func(s *appsv1.StatefulSet) any { return table.ContainerNames(s.Spec.Template.Spec.Containers) }).Wide(),
-	rest.Column("Images", "string", "Images referenced by each container in the template.",
+	resource.Column("Images", "string", "Images referenced by each container in the template.",
 		func(s *appsv1.StatefulSet) any { return table.ContainerImages(s.Spec.Template.Spec.Containers) }).Wide(),
 )
 

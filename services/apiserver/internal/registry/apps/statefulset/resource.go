@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"keelson.dev/kit/podspec"
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Resource is the StatefulSet with its /status and /scale.
-var Resource = rest.Resource[*appsv1.StatefulSet]{
+var Resource = resource.Resource[*appsv1.StatefulSet]{
 	Group:      appsv1.GroupName,
 	Name:       "statefulsets",
 	Singular:   "statefulset",
@@ -22,9 +22,9 @@ var Resource = rest.Resource[*appsv1.StatefulSet]{
 	New:        func() *appsv1.StatefulSet { return &appsv1.StatefulSet{} },
 	NewList:    func() runtime.Object { return &appsv1.StatefulSetList{} },
 	Default:    Default,
-	Spec:       rest.PartOf(func(s *appsv1.StatefulSet) *appsv1.StatefulSetSpec { return &s.Spec }),
-	Status:     rest.PartOf(func(s *appsv1.StatefulSet) *appsv1.StatefulSetStatus { return &s.Status }),
-	Strategy: rest.Strategy[*appsv1.StatefulSet]{
+	Spec:       resource.PartOf(func(s *appsv1.StatefulSet) *appsv1.StatefulSetSpec { return &s.Spec }),
+	Status:     resource.PartOf(func(s *appsv1.StatefulSet) *appsv1.StatefulSetStatus { return &s.Status }),
+	Strategy: resource.Strategy[*appsv1.StatefulSet]{
 		// The name and an ordinal are the hostname of a Pod.
 		Name:             apivalidation.NameIsDNSLabel,
 		PrepareForCreate: dropUnserved,
@@ -32,8 +32,8 @@ var Resource = rest.Resource[*appsv1.StatefulSet]{
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,
 	},
-	StatusStrategy: rest.Strategy[*appsv1.StatefulSet]{ValidateUpdate: ValidateStatusUpdate},
-	Scale: &rest.Replicated[*appsv1.StatefulSet]{
+	StatusStrategy: resource.Strategy[*appsv1.StatefulSet]{ValidateUpdate: ValidateStatusUpdate},
+	Scale: &resource.Replicated[*appsv1.StatefulSet]{
 		Desired:  func(s *appsv1.StatefulSet) **int32 { return &s.Spec.Replicas },
 		Existing: func(s *appsv1.StatefulSet) int32 { return s.Status.Replicas },
 		Selector: func(s *appsv1.StatefulSet) *metav1.LabelSelector { return s.Spec.Selector },

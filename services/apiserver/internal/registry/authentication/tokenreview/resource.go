@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
-	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"keelson.dev/services/apiserver/internal/authn"
@@ -53,7 +52,7 @@ func (r reviewer) review(ctx context.Context, review *authenticationv1.TokenRevi
 	if response == nil || response.User == nil {
 		return nil
 	}
-	review.Status.User = userInfo(response.User)
+	review.Status.User = rest.UserInfo(response.User)
 	review.Status.Audiences = slices.Clone(response.Audiences)
 	return nil
 }
@@ -63,20 +62,9 @@ func reviewSelf(ctx context.Context, review *authenticationv1.SelfSubjectReview)
 	if !ok {
 		return apierrors.NewBadRequest("no user present on request")
 	}
-	review.Status.UserInfo = userInfo(who)
+	review.Status.UserInfo = rest.UserInfo(who)
 	if review.CreationTimestamp.IsZero() {
 		review.CreationTimestamp = metav1.Now()
 	}
 	return nil
-}
-
-func userInfo(who user.Info) authenticationv1.UserInfo {
-	info := authenticationv1.UserInfo{Username: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups()}
-	for key, values := range who.GetExtra() {
-		if info.Extra == nil {
-			info.Extra = map[string]authenticationv1.ExtraValue{}
-		}
-		info.Extra[key] = values
-	}
-	return info
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	"k8s.io/apimachinery/pkg/api/resource"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // shownMetrics is how many metrics a table shows before it counts the rest.
@@ -21,26 +21,26 @@ var (
 )
 
 // columns are what kubectl get hpa prints.
-var columns = rest.NewColumns(
-	rest.NameColumn[*autoscalingv2.HorizontalPodAutoscaler](),
-	rest.Column("Reference", "string", specHelp["scaleTargetRef"],
+var columns = resource.NewColumns(
+	resource.NameColumn[*autoscalingv2.HorizontalPodAutoscaler](),
+	resource.Column("Reference", "string", specHelp["scaleTargetRef"],
 		func(a *autoscalingv2.HorizontalPodAutoscaler) any {
 			return a.Spec.ScaleTargetRef.Kind + "/" + a.Spec.ScaleTargetRef.Name
 		}),
-	rest.Column("Targets", "string", specHelp["metrics"],
+	resource.Column("Targets", "string", specHelp["metrics"],
 		func(a *autoscalingv2.HorizontalPodAutoscaler) any { return targets(a) }),
-	rest.Column("MinPods", "string", specHelp["minReplicas"],
+	resource.Column("MinPods", "string", specHelp["minReplicas"],
 		func(a *autoscalingv2.HorizontalPodAutoscaler) any {
 			if a.Spec.MinReplicas == nil {
 				return "<unset>"
 			}
 			return strconv.Itoa(int(*a.Spec.MinReplicas))
 		}),
-	rest.Column("MaxPods", "integer", specHelp["maxReplicas"],
+	resource.Column("MaxPods", "integer", specHelp["maxReplicas"],
 		func(a *autoscalingv2.HorizontalPodAutoscaler) any { return int64(a.Spec.MaxReplicas) }),
-	rest.Column("Replicas", "integer", statusHelp["currentReplicas"],
+	resource.Column("Replicas", "integer", statusHelp["currentReplicas"],
 		func(a *autoscalingv2.HorizontalPodAutoscaler) any { return int64(a.Status.CurrentReplicas) }),
-	rest.AgeColumn[*autoscalingv2.HorizontalPodAutoscaler](),
+	resource.AgeColumn[*autoscalingv2.HorizontalPodAutoscaler](),
 )
 
 // targets are, of each metric, what it is and what it should be.
@@ -114,7 +114,7 @@ func useOrAverage(t *autoscalingv2.MetricTarget, current *autoscalingv2.MetricVa
 	return percent(current.AverageUtilization) + "/" + wanted
 }
 
-func known(q *resource.Quantity) string {
+func known(q *quantity.Quantity) string {
 	if q == nil {
 		return table.Unknown
 	}

@@ -23,7 +23,7 @@ func TestResource(t *testing.T) {
 		!slices.Equal(Resource.ShortNames, []string{"hpa"}) || !slices.Equal(Resource.Categories, []string{"all"}) {
 		t.Errorf("%+v", Resource)
 	}
-	tabletest.Golden(t, Resource.Resource)
+	tabletest.Golden(t, Resource)
 }
 
 func valid(change func(*autoscalingv2.HorizontalPodAutoscalerSpec)) *autoscalingv2.HorizontalPodAutoscaler {

@@ -9,56 +9,49 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 	"keelson.dev/services/apiserver/internal/scheme"
 )
 
+type autoscaler = autoscalingv2.HorizontalPodAutoscaler
+
 // Resource is the HorizontalPodAutoscaler with its /status.
-var Resource = Versions{rest.Resource[*autoscalingv2.HorizontalPodAutoscaler]{
+var Resource = resource.Resource[*autoscaler]{
 	Group:      autoscalingv2.GroupName,
 	Name:       "horizontalpodautoscalers",
 	Singular:   "horizontalpodautoscaler",
 	ShortNames: []string{"hpa"},
 	Categories: []string{"all"},
-	New:        func() *autoscalingv2.HorizontalPodAutoscaler { return &autoscalingv2.HorizontalPodAutoscaler{} },
+	New:        func() *autoscaler { return &autoscaler{} },
 	NewList:    func() runtime.Object { return &autoscalingv2.HorizontalPodAutoscalerList{} },
 	Default:    Default,
-	Spec: rest.PartOf(func(a *autoscalingv2.HorizontalPodAutoscaler) *autoscalingv2.HorizontalPodAutoscalerSpec {
-		return &a.Spec
-	}),
-	Status: rest.PartOf(func(a *autoscalingv2.HorizontalPodAutoscaler) *autoscalingv2.HorizontalPodAutoscalerStatus {
-		return &a.Status
-	}),
-	Strategy: rest.Strategy[*autoscalingv2.HorizontalPodAutoscaler]{
+	Spec:       resource.PartOf(func(a *autoscaler) *autoscalingv2.HorizontalPodAutoscalerSpec { return &a.Spec }),
+	Status:     resource.PartOf(func(a *autoscaler) *autoscalingv2.HorizontalPodAutoscalerStatus { return &a.Status }),
+	Strategy: resource.Strategy[*autoscaler]{
 		PrepareForCreate: dropV1Annotations,
-		PrepareForUpdate: func(a, _ *autoscalingv2.HorizontalPodAutoscaler) { dropV1Annotations(a) },
+		PrepareForUpdate: func(a, _ *autoscaler) { dropV1Annotations(a) },
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,
 	},
-	StatusStrategy: rest.Strategy[*autoscalingv2.HorizontalPodAutoscaler]{
-		PrepareForUpdate: func(a, _ *autoscalingv2.HorizontalPodAutoscaler) { dropV1Annotations(a) },
+	StatusStrategy: resource.Strategy[*autoscaler]{
+		PrepareForUpdate: func(a, _ *autoscaler) { dropV1Annotations(a) },
 		ValidateUpdate:   ValidateStatusUpdate,
 	},
-	Columns: columns,
-}}
-
-// Versions is a resource whose objects of autoscaling/v1 have the defaults of v2.
-type Versions struct {
-	rest.Resource[*autoscalingv2.HorizontalPodAutoscaler]
+	Columns:  columns,
+	Register: registerV1,
 }
 
-// AddToScheme registers the defaults for both versions. Which of them v1 needs its annotations say, so they are those
-// of the object that it means.
-func (v Versions) AddToScheme(s *runtime.Scheme) error {
+// registerV1 registers the defaults of autoscaling/v1. Which of them it needs its annotations say, so they are those of
+// the object that it means.
+func registerV1(s *runtime.Scheme) {
 	s.AddTypeDefaultingFunc(&autoscalingv1.HorizontalPodAutoscaler{}, func(obj any) {
-		in, meant := obj.(*autoscalingv1.HorizontalPodAutoscaler), v.New()
+		in, meant := obj.(*autoscalingv1.HorizontalPodAutoscaler), &autoscaler{}
 		kind := in.TypeMeta
 		convert(s, in, meant)
-		v.Default(meant)
+		Default(meant)
 		convert(s, meant, in)
 		in.TypeMeta = kind
 	})
-	return v.Resource.AddToScheme(s)
 }
 
 // convert cannot fail: the two types know each other in every scheme of this server.
@@ -69,7 +62,7 @@ func convert(s *runtime.Scheme, from, to runtime.Object) {
 }
 
 // dropV1Annotations takes off what only an object of autoscaling/v1 has a meaning for.
-func dropV1Annotations(a *autoscalingv2.HorizontalPodAutoscaler) {
+func dropV1Annotations(a *autoscaler) {
 	for _, key := range scheme.AutoscalerAnnotations() {
 		delete(a.Annotations, key)
 	}

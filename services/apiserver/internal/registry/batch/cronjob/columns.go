@@ -6,8 +6,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var (
@@ -16,25 +16,26 @@ var (
 )
 
 // columns are what kubectl get cronjobs prints.
-var columns = rest.NewColumns(
-	rest.NameColumn[*batchv1.CronJob](),
-	rest.Column("Schedule", "string", specHelp["schedule"], func(c *batchv1.CronJob) any { return c.Spec.Schedule }),
-	rest.Column("Timezone", "string", specHelp["timeZone"],
+var columns = resource.NewColumns(
+	resource.NameColumn[*batchv1.CronJob](),
+	resource.Column("Schedule", "string",
+		specHelp["schedule"], func(c *batchv1.CronJob) any { return c.Spec.Schedule }),
+	resource.Column("Timezone", "string", specHelp["timeZone"],
 		func(c *batchv1.CronJob) any { return ptr.Deref(c.Spec.TimeZone, table.None) }),
-	rest.Column("Suspend", "boolean", specHelp["suspend"], suspendCell),
-	rest.Column("Active", "integer", statusHelp["active"],
+	resource.Column("Suspend", "boolean", specHelp["suspend"], suspendCell),
+	resource.Column("Active", "integer", statusHelp["active"],
 		func(c *batchv1.CronJob) any { return int64(len(c.Status.Active)) }),
 	lastScheduleColumn(),
-	rest.AgeColumn[*batchv1.CronJob](),
-	rest.Column("Containers", "string", "Names of each container in the template.",
+	resource.AgeColumn[*batchv1.CronJob](),
+	resource.Column("Containers", "string", "Names of each container in the template.",
 		func(c *batchv1.CronJob) any {
 			return table.ContainerNames(c.Spec.JobTemplate.Spec.Template.Spec.Containers)
 		}).Wide(),
-	rest.Column("Images", "string", "Images referenced by each container in the template.",
+	resource.Column("Images", "string", "Images referenced by each container in the template.",
 		func(c *batchv1.CronJob) any {
 			return table.ContainerImages(c.Spec.JobTemplate.Spec.Template.Spec.Containers)
 		}).Wide(),
-	rest.Column("Selector", "string", batchv1.JobSpec{}.SwaggerDoc()["selector"],
+	resource.Column("Selector", "string", batchv1.JobSpec{}.SwaggerDoc()["selector"],
 		func(c *batchv1.CronJob) any { return table.Selector(c.Spec.JobTemplate.Spec.Selector) }).Wide(),
 )
 
@@ -48,14 +49,14 @@ func suspendCell(c *batchv1.CronJob) any {
 	return "False"
 }
 
-func lastScheduleColumn() rest.TableColumn[*batchv1.CronJob] {
-	column := rest.Column("Last Schedule", "string", statusHelp["lastScheduleTime"],
+func lastScheduleColumn() resource.TableColumn[*batchv1.CronJob] {
+	column := resource.Column("Last Schedule", "string", statusHelp["lastScheduleTime"],
 		func(*batchv1.CronJob) any { return nil })
 	column.Cell = func(c *batchv1.CronJob, now time.Time) any {
 		if c.Status.LastScheduleTime == nil {
 			return table.None
 		}
-		return rest.Age(*c.Status.LastScheduleTime, now)
+		return resource.Age(*c.Status.LastScheduleTime, now)
 	}
 	return column
 }

@@ -7,7 +7,7 @@ import (
 
 	"keelson.dev/kit/defaults"
 	"keelson.dev/services/apiserver/internal/registry/batch/job"
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // The values of the fields that a client may leave out.
@@ -17,7 +17,7 @@ const (
 )
 
 // Resource is the CronJob with its /status.
-var Resource = rest.Resource[*batchv1.CronJob]{
+var Resource = resource.Resource[*batchv1.CronJob]{
 	Group:      batchv1.GroupName,
 	Name:       "cronjobs",
 	Singular:   "cronjob",
@@ -26,9 +26,9 @@ var Resource = rest.Resource[*batchv1.CronJob]{
 	New:        func() *batchv1.CronJob { return &batchv1.CronJob{} },
 	NewList:    func() runtime.Object { return &batchv1.CronJobList{} },
 	Default:    Default,
-	Spec:       rest.PartOf(func(c *batchv1.CronJob) *batchv1.CronJobSpec { return &c.Spec }),
-	Status:     rest.PartOf(func(c *batchv1.CronJob) *batchv1.CronJobStatus { return &c.Status }),
-	Strategy: rest.Strategy[*batchv1.CronJob]{
+	Spec:       resource.PartOf(func(c *batchv1.CronJob) *batchv1.CronJobSpec { return &c.Spec }),
+	Status:     resource.PartOf(func(c *batchv1.CronJob) *batchv1.CronJobStatus { return &c.Status }),
+	Strategy: resource.Strategy[*batchv1.CronJob]{
 		Name:             validName,
 		PrepareForCreate: func(c *batchv1.CronJob) { job.DropUnserved(&c.Spec.JobTemplate.Spec) },
 		PrepareForUpdate: func(c, _ *batchv1.CronJob) { job.DropUnserved(&c.Spec.JobTemplate.Spec) },

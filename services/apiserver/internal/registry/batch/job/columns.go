@@ -8,22 +8,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // columns are what kubectl get jobs prints.
-var columns = rest.NewColumns(
-	rest.NameColumn[*batchv1.Job](),
-	rest.Column("Status", "string", "Status of the job.", statusCell),
-	rest.Column("Completions", "string", batchv1.JobStatus{}.SwaggerDoc()["succeeded"], completionsCell),
+var columns = resource.NewColumns(
+	resource.NameColumn[*batchv1.Job](),
+	resource.Column("Status", "string", "Status of the job.", statusCell),
+	resource.Column("Completions", "string", batchv1.JobStatus{}.SwaggerDoc()["succeeded"], completionsCell),
 	durationColumn(),
-	rest.AgeColumn[*batchv1.Job](),
-	rest.Column("Containers", "string", "Names of each container in the template.",
+	resource.AgeColumn[*batchv1.Job](),
+	resource.Column("Containers", "string", "Names of each container in the template.",
 		func(j *batchv1.Job) any { return table.ContainerNames(j.Spec.Template.Spec.Containers) }).Wide(),
-	rest.Column("Images", "string", "Images referenced by each container in the template.",
+	resource.Column("Images", "string", "Images referenced by each container in the template.",
 		func(j *batchv1.Job) any { return table.ContainerImages(j.Spec.Template.Spec.Containers) }).Wide(),
-	rest.Column("Selector", "string", batchv1.JobSpec{}.SwaggerDoc()["selector"],
+	resource.Column("Selector", "string", batchv1.JobSpec{}.SwaggerDoc()["selector"],
 		func(j *batchv1.Job) any { return table.Selector(j.Spec.Selector) }).Wide(),
 )
 
@@ -57,8 +57,8 @@ func completionsCell(j *batchv1.Job) any {
 }
 
 // durationColumn tells how long the Job has run; it stands still when the Job is complete.
-func durationColumn() rest.TableColumn[*batchv1.Job] {
-	column := rest.Column("Duration", "string", "Time required to complete the job.",
+func durationColumn() resource.TableColumn[*batchv1.Job] {
+	column := resource.Column("Duration", "string", "Time required to complete the job.",
 		func(*batchv1.Job) any { return nil })
 	column.Cell = func(j *batchv1.Job, now time.Time) any {
 		if j.Status.StartTime == nil {

@@ -6,13 +6,12 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Resource is the Job with its /status.
-var Resource = rest.Resource[*batchv1.Job]{
+var Resource = resource.Resource[*batchv1.Job]{
 	Group:      batchv1.GroupName,
 	Name:       "jobs",
 	Singular:   "job",
@@ -20,9 +19,9 @@ var Resource = rest.Resource[*batchv1.Job]{
 	New:        func() *batchv1.Job { return &batchv1.Job{} },
 	NewList:    func() runtime.Object { return &batchv1.JobList{} },
 	Default:    Default,
-	Spec:       rest.PartOf(func(j *batchv1.Job) *batchv1.JobSpec { return &j.Spec }),
-	Status:     rest.PartOf(func(j *batchv1.Job) *batchv1.JobStatus { return &j.Status }),
-	Strategy: rest.Strategy[*batchv1.Job]{
+	Spec:       resource.PartOf(func(j *batchv1.Job) *batchv1.JobSpec { return &j.Spec }),
+	Status:     resource.PartOf(func(j *batchv1.Job) *batchv1.JobStatus { return &j.Status }),
+	Strategy: resource.Strategy[*batchv1.Job]{
 		Name: validName,
 		PrepareForCreate: func(j *batchv1.Job) {
 			DropUnserved(&j.Spec)
@@ -34,12 +33,12 @@ var Resource = rest.Resource[*batchv1.Job]{
 		Warnings:         warnings,
 		WarningsOnUpdate: warningsOnUpdate,
 		// As in its first version: who deletes without a word about the Pods keeps them.
-		Dependents: genericrest.OrphanDependents,
+		OrphanDependents: true,
+		WarningsOnDelete: warningsOnDelete,
 	},
-	StatusStrategy: rest.Strategy[*batchv1.Job]{ValidateUpdate: ValidateStatusUpdate},
-	Wrap:           func(s *rest.Storage) genericrest.Storage { return &storage{s} },
+	StatusStrategy: resource.Strategy[*batchv1.Job]{ValidateUpdate: ValidateStatusUpdate},
 	Columns:        columns,
-	Fields: []rest.Field[*batchv1.Job]{
+	Fields: []resource.Field[*batchv1.Job]{
 		{Label: "status.successful", Value: func(j *batchv1.Job) string {
 			return strconv.Itoa(int(j.Status.Succeeded))
 		}},

@@ -1,21 +1,14 @@
 package job
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	genericrest "k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/utils/ptr"
-
-	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
 // podsPreserved is told to who deletes Jobs without a word about their Pods.
@@ -56,26 +49,10 @@ func SpecWarnings(spec *batchv1.JobSpec, path *field.Path) []string {
 			manyCompletions, maxParallelismOfMany)}
 }
 
-// storage warns of Pods that outlive their Job.
-type storage struct{ *rest.Storage }
-
-// Delete removes a Job.
-func (s *storage) Delete(ctx context.Context, name string, validate genericrest.ValidateObjectFunc,
-	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
-	warnOfOrphans(ctx, options)
-	return s.Storage.Delete(ctx, name, validate, options)
-}
-
-// DeleteCollection removes the Jobs listed.
-func (s *storage) DeleteCollection(ctx context.Context, validate genericrest.ValidateObjectFunc,
-	options *metav1.DeleteOptions, list *internalversion.ListOptions) (runtime.Object, error) {
-	warnOfOrphans(ctx, options)
-	return s.Storage.DeleteCollection(ctx, validate, options, list)
-}
-
-func warnOfOrphans(ctx context.Context, options *metav1.DeleteOptions) {
-	if options != nil && options.PropagationPolicy == nil &&
-		options.OrphanDependents == nil {
-		warning.AddWarning(ctx, "", podsPreserved)
+// warningsOnDelete tell of Pods that outlive their Job.
+func warningsOnDelete(options *metav1.DeleteOptions) []string {
+	if options.PropagationPolicy == nil && options.OrphanDependents == nil {
+		return []string{podsPreserved}
 	}
+	return nil
 }

@@ -3,9 +3,9 @@ package certificatesigningrequest
 import (
 	"slices"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/authentication/user"
 )
 
 type condition = certificatesv1.CertificateSigningRequestCondition
@@ -15,14 +15,14 @@ var verdicts = []certificatesv1.RequestConditionType{certificatesv1.CertificateA
 	certificatesv1.CertificateDenied}
 
 // setRequester makes the request that of who makes it.
-func setRequester(r *csr, who user.Info) {
-	r.Spec.Username, r.Spec.UID = who.GetName(), who.GetUID()
-	r.Spec.Groups, r.Spec.Extra = slices.Clone(who.GetGroups()), nil
-	for key, values := range who.GetExtra() {
+func setRequester(r *csr, who authenticationv1.UserInfo) {
+	r.Spec.Username, r.Spec.UID = who.Username, who.UID
+	r.Spec.Groups, r.Spec.Extra = slices.Clone(who.Groups), nil
+	for key, values := range who.Extra {
 		if r.Spec.Extra == nil {
 			r.Spec.Extra = map[string]certificatesv1.ExtraValue{}
 		}
-		r.Spec.Extra[key] = slices.Clone(values)
+		r.Spec.Extra[key] = slices.Clone(certificatesv1.ExtraValue(values))
 	}
 }
 

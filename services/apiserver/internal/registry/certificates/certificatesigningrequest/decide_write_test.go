@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/authentication/user"
 )
 
 var (
@@ -19,8 +19,8 @@ var (
 
 // Who asks is who sends the request, whatever it says.
 func TestSetRequester(t *testing.T) {
-	who := &user.DefaultInfo{Name: "ann", UID: "u1", Groups: []string{"readers"},
-		Extra: map[string][]string{"scopes": {"some"}}}
+	who := authenticationv1.UserInfo{Username: "ann", UID: "u1", Groups: []string{"readers"},
+		Extra: map[string]authenticationv1.ExtraValue{"scopes": {"some"}}}
 	r := asking(t, func(r *csr) {
 		r.Spec.Username, r.Spec.UID, r.Spec.Groups = "root", "0", []string{"system:masters"}
 		r.Spec.Extra = map[string]certificatesv1.ExtraValue{"all": {"yes"}}
@@ -35,7 +35,7 @@ func TestSetRequester(t *testing.T) {
 	if who.Groups[0] != "readers" || who.Extra["scopes"][0] != "some" {
 		t.Error("what the request holds is the requester's own")
 	}
-	setRequester(r, &user.DefaultInfo{})
+	setRequester(r, authenticationv1.UserInfo{})
 	if s := r.Spec; s.Username != "" || s.UID != "" || len(s.Groups) > 0 || s.Extra != nil {
 		t.Errorf("of nobody known: %+v", s)
 	}

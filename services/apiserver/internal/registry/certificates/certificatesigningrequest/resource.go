@@ -4,26 +4,19 @@
 package certificatesigningrequest
 
 import (
-	"context"
-
 	certificatesv1 "k8s.io/api/certificates/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/endpoints/request"
-	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
-	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/kit/seconds"
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 type csr = certificatesv1.CertificateSigningRequest
 
 // Resource is the CertificateSigningRequest with its /status and /approval.
-var Resource = rest.Resource[*csr]{
+var Resource = resource.Resource[*csr]{
 	Group:         certificatesv1.GroupName,
 	Name:          "certificatesigningrequests",
 	Singular:      "certificatesigningrequest",
@@ -32,50 +25,42 @@ var Resource = rest.Resource[*csr]{
 	New:           func() *csr { return &csr{} },
 	NewList:       func() runtime.Object { return &certificatesv1.CertificateSigningRequestList{} },
 	NoGeneration:  true,
-	Spec:          rest.PartOf(func(r *csr) *certificatesv1.CertificateSigningRequestSpec { return &r.Spec }),
-	Status:        rest.PartOf(func(r *csr) *certificatesv1.CertificateSigningRequestStatus { return &r.Status }),
-	Strategy: rest.Strategy[*csr]{
-		Name:             rest.PathSegmentName,
+	Spec:          resource.PartOf(func(r *csr) *certificatesv1.CertificateSigningRequestSpec { return &r.Spec }),
+	Status:        resource.PartOf(func(r *csr) *certificatesv1.CertificateSigningRequestStatus { return &r.Status }),
+	Strategy: resource.Strategy[*csr]{
+		Name:             resource.PathSegmentName,
+		SetRequester:     setRequester,
 		Validate:         Validate,
 		PrepareForUpdate: func(r, old *csr) { r.Spec = old.Spec },
 		ValidateUpdate:   ValidateUpdate,
 		ResetFields:      []string{"spec", "status"},
 	},
-	StatusStrategy: rest.Strategy[*csr]{
-		PrepareForUpdate: func(r, old *csr) { prepareStatus(r, old, metav1.Now()) },
-		ValidateUpdate:   ValidateUpdate,
+	StatusStrategy: resource.Strategy[*csr]{
+		PrepareAt:      prepareStatus,
+		ValidateUpdate: ValidateUpdate,
 	},
-	Subresources: map[string]func(*rest.Storage) genericrest.Storage{
-		"certificatesigningrequests/approval": rest.Writes(rest.Strategy[*csr]{
-			PrepareForUpdate: func(r, old *csr) { prepareApproval(r, old, metav1.Now()) },
-			ValidateUpdate:   ValidateApproval,
-			ResetFields:      []string{"spec", "status.certificate"},
-		}),
+	Writes: map[string]resource.Strategy[*csr]{
+		"certificatesigningrequests/approval": {
+			PrepareAt:      prepareApproval,
+			ValidateUpdate: ValidateApproval,
+			ResetFields:    []string{"spec", "status.certificate"},
+		},
 	},
-	Fields:    []rest.Field[*csr]{{Label: "spec.signerName", Value: func(r *csr) string { return r.Spec.SignerName }}},
-	Customize: func(s *genericregistry.Store) { s.BeginCreate = ask },
-	Columns: rest.NewColumns(
-		rest.NameColumn[*csr](),
-		rest.AgeColumn[*csr](),
-		rest.Column("SignerName", "string", certificatesv1.CertificateSigningRequestSpec{}.SwaggerDoc()["signerName"],
+	Fields: []resource.Field[*csr]{{Label: "spec.signerName", Value: func(r *csr) string { return r.Spec.SignerName }}},
+	Columns: resource.NewColumns(
+		resource.NameColumn[*csr](),
+		resource.AgeColumn[*csr](),
+		resource.Column("SignerName", "string",
+			certificatesv1.CertificateSigningRequestSpec{}.SwaggerDoc()["signerName"],
 			func(r *csr) any { return r.Spec.SignerName }),
-		rest.Column("Requestor", "string", certificatesv1.CertificateSigningRequestSpec{}.SwaggerDoc()["username"],
+		resource.Column("Requestor", "string", certificatesv1.CertificateSigningRequestSpec{}.SwaggerDoc()["username"],
 			func(r *csr) any { return r.Spec.Username }),
-		rest.Column("RequestedDuration", "string",
+		resource.Column("RequestedDuration", "string",
 			certificatesv1.CertificateSigningRequestSpec{}.SwaggerDoc()["expirationSeconds"], durationCell),
-		rest.Column("Condition", "string", certificatesv1.CertificateSigningRequestStatus{}.SwaggerDoc()["conditions"],
+		resource.Column("Condition", "string",
+			certificatesv1.CertificateSigningRequestStatus{}.SwaggerDoc()["conditions"],
 			func(r *csr) any { return state(r) }),
 	),
-}
-
-// ask writes into a new request who makes it, whatever the client says about that.
-func ask(ctx context.Context, object runtime.Object, _ *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
-	who, known := request.UserFrom(ctx)
-	if !known {
-		who = &user.DefaultInfo{}
-	}
-	setRequester(object.(*csr), who)
-	return func(context.Context, bool) {}, nil
 }
 
 func durationCell(r *csr) any {

@@ -7,29 +7,32 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 type bundle = certificatesv1.ClusterTrustBundle
 
 // Resource is the ClusterTrustBundle.
-var Resource = rest.Resource[*bundle]{
+var Resource = resource.Resource[*bundle]{
 	Group:         certificatesv1.GroupName,
 	Name:          "clustertrustbundles",
 	Singular:      "clustertrustbundle",
 	ClusterScoped: true,
 	New:           func() *bundle { return &bundle{} },
 	NewList:       func() runtime.Object { return &certificatesv1.ClusterTrustBundleList{} },
-	Strategy: rest.Strategy[*bundle]{
-		Name: rest.PathSegmentName, Validate: Validate, ValidateUpdate: ValidateUpdate, RequireResourceVersion: true,
+	Strategy: resource.Strategy[*bundle]{
+		Name:                   resource.PathSegmentName,
+		Validate:               Validate,
+		ValidateUpdate:         ValidateUpdate,
+		RequireResourceVersion: true,
 	},
-	Fields: []rest.Field[*bundle]{
+	Fields: []resource.Field[*bundle]{
 		{Label: "spec.signerName", Value: func(b *bundle) string { return b.Spec.SignerName }, Indexed: true},
 	},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*bundle](),
-		rest.Column("SignerName", "string", certificatesv1.ClusterTrustBundleSpec{}.SwaggerDoc()["signerName"],
+	Columns: resource.NewColumns(
+		resource.NameColumn[*bundle](),
+		resource.Column("SignerName", "string", certificatesv1.ClusterTrustBundleSpec{}.SwaggerDoc()["signerName"],
 			signerCell),
 	),
 }

@@ -6,27 +6,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Resource is the Lease.
-var Resource = rest.Resource[*coordinationv1.Lease]{
+var Resource = resource.Resource[*coordinationv1.Lease]{
 	Group:    coordinationv1.GroupName,
 	Name:     "leases",
 	Singular: "lease",
 	New:      func() *coordinationv1.Lease { return &coordinationv1.Lease{} },
 	NewList:  func() runtime.Object { return &coordinationv1.LeaseList{} },
-	Strategy: rest.Strategy[*coordinationv1.Lease]{
+	Strategy: resource.Strategy[*coordinationv1.Lease]{
 		PrepareForCreate: dropElection,
 		PrepareForUpdate: func(l, _ *coordinationv1.Lease) { dropElection(l) },
 		Validate:         Validate,
 		CreateOnUpdate:   true,
 	},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*coordinationv1.Lease](),
-		rest.Column("Holder", "string", coordinationv1.LeaseSpec{}.SwaggerDoc()["holderIdentity"],
+	Columns: resource.NewColumns(
+		resource.NameColumn[*coordinationv1.Lease](),
+		resource.Column("Holder", "string", coordinationv1.LeaseSpec{}.SwaggerDoc()["holderIdentity"],
 			func(l *coordinationv1.Lease) any { return ptr.Deref(l.Spec.HolderIdentity, "") }),
-		rest.AgeColumn[*coordinationv1.Lease](),
+		resource.AgeColumn[*coordinationv1.Lease](),
 	),
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Leases reads the Leases of a namespace.
@@ -71,12 +72,12 @@ func (r reader) list(ctx context.Context, _ string, selected rest.Selection) (ru
 	return list, nil
 }
 
-var columns = rest.NewColumns(
-	rest.NameColumn[*corev1.ComponentStatus](),
-	rest.Column("Status", "string", "Status of the component conditions", statusCell),
-	rest.Column("Message", "string", "Message of the component conditions",
+var columns = resource.NewColumns(
+	resource.NameColumn[*corev1.ComponentStatus](),
+	resource.Column("Status", "string", "Status of the component conditions", statusCell),
+	resource.Column("Message", "string", "Message of the component conditions",
 		func(c *corev1.ComponentStatus) any { return healthy(c).Message }),
-	rest.Column("Error", "string", "Error of the component conditions",
+	resource.Column("Error", "string", "Error of the component conditions",
 		func(c *corev1.ComponentStatus) any { return healthy(c).Error }),
 )
 

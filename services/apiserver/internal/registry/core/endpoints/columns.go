@@ -1,7 +1,7 @@
 package endpoints
 
 import (
-	"net"
+	"net" //nolint:depguard // JoinHostPort joins texts.
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"

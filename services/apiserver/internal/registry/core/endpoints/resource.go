@@ -6,23 +6,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"keelson.dev/kit/defaults"
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Resource is the Endpoints.
-var Resource = rest.Resource[*corev1.Endpoints]{
+var Resource = resource.Resource[*corev1.Endpoints]{
 	Name:       "endpoints",
 	Singular:   "endpoints",
 	ShortNames: []string{"ep"},
 	New:        func() *corev1.Endpoints { return &corev1.Endpoints{} },
 	NewList:    func() runtime.Object { return &corev1.EndpointsList{} },
 	Default:    Default,
-	Strategy:   rest.Strategy[*corev1.Endpoints]{Validate: Validate, CreateOnUpdate: true},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*corev1.Endpoints](),
-		rest.Column("Endpoints", "string", corev1.Endpoints{}.SwaggerDoc()["subsets"],
+	Strategy:   resource.Strategy[*corev1.Endpoints]{Validate: Validate, CreateOnUpdate: true},
+	Columns: resource.NewColumns(
+		resource.NameColumn[*corev1.Endpoints](),
+		resource.Column("Endpoints", "string", corev1.Endpoints{}.SwaggerDoc()["subsets"],
 			func(e *corev1.Endpoints) any { return summary(e.Subsets) }),
-		rest.AgeColumn[*corev1.Endpoints](),
+		resource.AgeColumn[*corev1.Endpoints](),
 	),
 }
 

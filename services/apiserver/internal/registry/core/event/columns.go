@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var help = corev1.Event{}.SwaggerDoc()
@@ -19,18 +19,18 @@ type line struct {
 }
 
 // columns are what kubectl get events prints.
-var columns = rest.NewColumnsOf(newLine,
-	rest.AgoColumn("Last Seen", help["lastTimestamp"], func(l line) metav1.Time { return l.last }),
-	rest.Column("Type", "string", help["type"], func(l line) any { return l.Type }),
-	rest.Column("Reason", "string", help["reason"], func(l line) any { return l.Reason }),
-	rest.Column("Object", "string", help["involvedObject"], func(l line) any { return object(l.InvolvedObject) }),
-	rest.Column("Subobject", "string", corev1.ObjectReference{}.SwaggerDoc()["fieldPath"],
+var columns = resource.NewColumnsOf(newLine,
+	resource.AgoColumn("Last Seen", help["lastTimestamp"], func(l line) metav1.Time { return l.last }),
+	resource.Column("Type", "string", help["type"], func(l line) any { return l.Type }),
+	resource.Column("Reason", "string", help["reason"], func(l line) any { return l.Reason }),
+	resource.Column("Object", "string", help["involvedObject"], func(l line) any { return object(l.InvolvedObject) }),
+	resource.Column("Subobject", "string", corev1.ObjectReference{}.SwaggerDoc()["fieldPath"],
 		func(l line) any { return l.InvolvedObject.FieldPath }).Wide(),
-	rest.Column("Source", "string", help["source"], func(l line) any { return source(l.Event) }).Wide(),
-	rest.Column("Message", "string", help["message"], func(l line) any { return strings.TrimSpace(l.Message) }),
-	rest.AgoColumn("First Seen", help["firstTimestamp"], func(l line) metav1.Time { return l.first }).Wide(),
-	rest.Column("Count", "string", help["count"], func(l line) any { return int64(l.count) }).Wide(),
-	rest.NameColumn[line]().Wide(),
+	resource.Column("Source", "string", help["source"], func(l line) any { return source(l.Event) }).Wide(),
+	resource.Column("Message", "string", help["message"], func(l line) any { return strings.TrimSpace(l.Message) }),
+	resource.AgoColumn("First Seen", help["firstTimestamp"], func(l line) metav1.Time { return l.first }).Wide(),
+	resource.Column("Count", "string", help["count"], func(l line) any { return int64(l.count) }).Wide(),
+	resource.NameColumn[line]().Wide(),
 )
 
 func newLine(e *corev1.Event) line {

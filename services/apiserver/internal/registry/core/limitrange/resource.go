@@ -8,21 +8,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Resource is the LimitRange.
-var Resource = rest.Resource[*corev1.LimitRange]{
+var Resource = resource.Resource[*corev1.LimitRange]{
 	Name:       "limitranges",
 	Singular:   "limitrange",
 	ShortNames: []string{"limits"},
 	New:        func() *corev1.LimitRange { return &corev1.LimitRange{} },
 	NewList:    func() runtime.Object { return &corev1.LimitRangeList{} },
 	Default:    Default,
-	Strategy:   rest.Strategy[*corev1.LimitRange]{Validate: Validate, CreateOnUpdate: true},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*corev1.LimitRange](),
-		rest.Column("Created At", "date", corev1.LimitRange{}.ObjectMeta.SwaggerDoc()["creationTimestamp"],
+	Strategy:   resource.Strategy[*corev1.LimitRange]{Validate: Validate, CreateOnUpdate: true},
+	Columns: resource.NewColumns(
+		resource.NameColumn[*corev1.LimitRange](),
+		resource.Column("Created At", "date", corev1.LimitRange{}.ObjectMeta.SwaggerDoc()["creationTimestamp"],
 			func(l *corev1.LimitRange) any { return l.CreationTimestamp.UTC().Format(time.RFC3339) }),
 	),
 }

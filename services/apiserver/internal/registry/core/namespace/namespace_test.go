@@ -76,8 +76,8 @@ func TestMarkTerminating(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Finalizers: row.had}}
-			markTerminating(ns, &row.options, first)
-			markTerminating(ns, &row.options, later)
+			MarkTerminating(ns, &row.options, first)
+			MarkTerminating(ns, &row.options, later)
 			if !ns.DeletionTimestamp.Equal(&first) || ns.Status.Phase != corev1.NamespaceTerminating {
 				t.Errorf("marked at %v as %s", ns.DeletionTimestamp, ns.Status.Phase)
 			}

@@ -7,11 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // finalizeStrategy rules the writes of /finalize: spec.finalizers and nothing of the status.
-var finalizeStrategy = rest.Strategy[*corev1.Namespace]{
+var finalizeStrategy = resource.Strategy[*corev1.Namespace]{
 	PrepareForUpdate: func(ns, old *corev1.Namespace) { ns.Status = old.Status },
 	ValidateUpdate:   ValidateFinalizeUpdate,
 	ResetFields:      []string{"status"},
@@ -36,8 +36,8 @@ func Default(ns *corev1.Namespace) {
 	ns.Labels[corev1.LabelMetadataName] = ns.Name
 }
 
-// markTerminating is what a delete does to a namespace that is not deleted yet.
-func markTerminating(ns *corev1.Namespace, options *metav1.DeleteOptions, now metav1.Time) {
+// MarkTerminating is what a delete does to a namespace that is not deleted yet.
+func MarkTerminating(ns *corev1.Namespace, options *metav1.DeleteOptions, now metav1.Time) {
 	if ns.DeletionTimestamp.IsZero() {
 		ns.DeletionTimestamp = &now
 	}

@@ -6,8 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 const (
@@ -22,23 +22,23 @@ var (
 )
 
 // columns are what kubectl get nodes prints.
-var columns = rest.NewColumns(
-	rest.NameColumn[*corev1.Node](),
-	rest.Column("Status", "string", "The status of the node", func(n *corev1.Node) any { return statusText(n) }),
-	rest.Column("Roles", "string", "The roles of the node",
+var columns = resource.NewColumns(
+	resource.NameColumn[*corev1.Node](),
+	resource.Column("Status", "string", "The status of the node", func(n *corev1.Node) any { return statusText(n) }),
+	resource.Column("Roles", "string", "The roles of the node",
 		func(n *corev1.Node) any { return table.Joined(roles(n), ",") }),
-	rest.AgeColumn[*corev1.Node](),
-	rest.Column("Version", "string", infoHelp["kubeletVersion"],
+	resource.AgeColumn[*corev1.Node](),
+	resource.Column("Version", "string", infoHelp["kubeletVersion"],
 		func(n *corev1.Node) any { return n.Status.NodeInfo.KubeletVersion }),
-	rest.Column("Internal-IP", "string", addressHelp,
+	resource.Column("Internal-IP", "string", addressHelp,
 		func(n *corev1.Node) any { return address(n, corev1.NodeInternalIP) }).Wide(),
-	rest.Column("External-IP", "string", addressHelp,
+	resource.Column("External-IP", "string", addressHelp,
 		func(n *corev1.Node) any { return address(n, corev1.NodeExternalIP) }).Wide(),
-	rest.Column("OS-Image", "string", infoHelp["osImage"],
+	resource.Column("OS-Image", "string", infoHelp["osImage"],
 		func(n *corev1.Node) any { return orUnknown(n.Status.NodeInfo.OSImage) }).Wide(),
-	rest.Column("Kernel-Version", "string", infoHelp["kernelVersion"],
+	resource.Column("Kernel-Version", "string", infoHelp["kernelVersion"],
 		func(n *corev1.Node) any { return orUnknown(n.Status.NodeInfo.KernelVersion) }).Wide(),
-	rest.Column("Container-Runtime", "string", infoHelp["containerRuntimeVersion"],
+	resource.Column("Container-Runtime", "string", infoHelp["containerRuntimeVersion"],
 		func(n *corev1.Node) any { return orUnknown(n.Status.NodeInfo.ContainerRuntimeVersion) }).Wide(),
 )
 

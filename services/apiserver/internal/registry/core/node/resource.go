@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Resource is the Node with its /status. A node registers itself together with what it is.
-var Resource = rest.Resource[*corev1.Node]{
+var Resource = resource.Resource[*corev1.Node]{
 	Name:           "nodes",
 	Singular:       "node",
 	ShortNames:     []string{"no"},
@@ -20,16 +20,16 @@ var Resource = rest.Resource[*corev1.Node]{
 	New:            func() *corev1.Node { return &corev1.Node{} },
 	NewList:        func() runtime.Object { return &corev1.NodeList{} },
 	Default:        Default,
-	Spec:           rest.PartOf(func(n *corev1.Node) *corev1.NodeSpec { return &n.Spec }),
-	Status:         rest.PartOf(func(n *corev1.Node) *corev1.NodeStatus { return &n.Status }),
+	Spec:           resource.PartOf(func(n *corev1.Node) *corev1.NodeSpec { return &n.Spec }),
+	Status:         resource.PartOf(func(n *corev1.Node) *corev1.NodeStatus { return &n.Status }),
 	NoGeneration:   true,
 	StatusOnCreate: true,
-	Strategy:       rest.Strategy[*corev1.Node]{Validate: Validate, ValidateUpdate: ValidateUpdate},
-	StatusStrategy: rest.Strategy[*corev1.Node]{
+	Strategy:       resource.Strategy[*corev1.Node]{Validate: Validate, ValidateUpdate: ValidateUpdate},
+	StatusStrategy: resource.Strategy[*corev1.Node]{
 		ValidateUpdate: func(n, _ *corev1.Node) field.ErrorList { return ValidateStatus(n) },
 	},
 	Columns: columns,
-	Fields: []rest.Field[*corev1.Node]{
+	Fields: []resource.Field[*corev1.Node]{
 		{Label: "spec.unschedulable", Value: func(n *corev1.Node) string {
 			return strconv.FormatBool(n.Spec.Unschedulable)
 		}},

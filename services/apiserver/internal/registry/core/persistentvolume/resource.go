@@ -7,8 +7,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/defaults"
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var (
@@ -17,7 +17,7 @@ var (
 )
 
 // Resource is the PersistentVolume with its /status.
-var Resource = rest.Resource[*corev1.PersistentVolume]{
+var Resource = resource.Resource[*corev1.PersistentVolume]{
 	Name:          "persistentvolumes",
 	Singular:      "persistentvolume",
 	ShortNames:    []string{"pv"},
@@ -25,39 +25,39 @@ var Resource = rest.Resource[*corev1.PersistentVolume]{
 	New:           func() *corev1.PersistentVolume { return &corev1.PersistentVolume{} },
 	NewList:       func() runtime.Object { return &corev1.PersistentVolumeList{} },
 	Default:       Default,
-	Spec: rest.PartOf(func(v *corev1.PersistentVolume) *corev1.PersistentVolumeSpec {
+	Spec: resource.PartOf(func(v *corev1.PersistentVolume) *corev1.PersistentVolumeSpec {
 		return &v.Spec
 	}),
-	Status: rest.PartOf(func(v *corev1.PersistentVolume) *corev1.PersistentVolumeStatus {
+	Status: resource.PartOf(func(v *corev1.PersistentVolume) *corev1.PersistentVolumeStatus {
 		return &v.Status
 	}),
 	// The field's volumes do not count their generation.
 	NoGeneration: true,
-	Strategy: rest.Strategy[*corev1.PersistentVolume]{
+	Strategy: resource.Strategy[*corev1.PersistentVolume]{
 		PrepareForCreate: func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumePending },
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,
 	},
-	StatusStrategy: rest.Strategy[*corev1.PersistentVolume]{ValidateUpdate: ValidateStatusUpdate},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*corev1.PersistentVolume](),
-		rest.Column("Capacity", "string", specHelp["capacity"], capacityCell),
-		rest.Column("Access Modes", "string", specHelp["accessModes"],
+	StatusStrategy: resource.Strategy[*corev1.PersistentVolume]{ValidateUpdate: ValidateStatusUpdate},
+	Columns: resource.NewColumns(
+		resource.NameColumn[*corev1.PersistentVolume](),
+		resource.Column("Capacity", "string", specHelp["capacity"], capacityCell),
+		resource.Column("Access Modes", "string", specHelp["accessModes"],
 			func(v *corev1.PersistentVolume) any { return table.AccessModes(v.Spec.AccessModes) }),
-		rest.Column("Reclaim Policy", "string", specHelp["persistentVolumeReclaimPolicy"],
+		resource.Column("Reclaim Policy", "string", specHelp["persistentVolumeReclaimPolicy"],
 			func(v *corev1.PersistentVolume) any { return string(v.Spec.PersistentVolumeReclaimPolicy) }),
-		rest.Column("Status", "string", statusHelp["phase"], phaseCell),
-		rest.Column("Claim", "string", specHelp["claimRef"], claimCell),
-		rest.Column("StorageClass", "string", specHelp["storageClassName"],
+		resource.Column("Status", "string", statusHelp["phase"], phaseCell),
+		resource.Column("Claim", "string", specHelp["claimRef"], claimCell),
+		resource.Column("StorageClass", "string", specHelp["storageClassName"],
 			func(v *corev1.PersistentVolume) any {
 				return table.StorageClass(v.Annotations, &v.Spec.StorageClassName)
 			}),
-		rest.Column("VolumeAttributesClass", "string", specHelp["volumeAttributesClassName"],
+		resource.Column("VolumeAttributesClass", "string", specHelp["volumeAttributesClassName"],
 			func(v *corev1.PersistentVolume) any { return ptr.Deref(v.Spec.VolumeAttributesClassName, table.Unset) }),
-		rest.Column("Reason", "string", statusHelp["reason"],
+		resource.Column("Reason", "string", statusHelp["reason"],
 			func(v *corev1.PersistentVolume) any { return v.Status.Reason }),
-		rest.AgeColumn[*corev1.PersistentVolume](),
-		rest.Column("VolumeMode", "string", specHelp["volumeMode"],
+		resource.AgeColumn[*corev1.PersistentVolume](),
+		resource.Column("VolumeMode", "string", specHelp["volumeMode"],
 			func(v *corev1.PersistentVolume) any { return string(ptr.Deref(v.Spec.VolumeMode, table.Unset)) }).Wide(),
 	),
 }

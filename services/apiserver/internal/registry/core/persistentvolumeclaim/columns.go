@@ -4,8 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var (
@@ -14,23 +14,23 @@ var (
 )
 
 // columns are what kubectl get persistentvolumeclaims prints.
-var columns = rest.NewColumns(
-	rest.NameColumn[*corev1.PersistentVolumeClaim](),
-	rest.Column("Status", "string", statusHelp["phase"], phaseCell),
-	rest.Column("Volume", "string", specHelp["volumeName"],
+var columns = resource.NewColumns(
+	resource.NameColumn[*corev1.PersistentVolumeClaim](),
+	resource.Column("Status", "string", statusHelp["phase"], phaseCell),
+	resource.Column("Volume", "string", specHelp["volumeName"],
 		func(c *corev1.PersistentVolumeClaim) any { return c.Spec.VolumeName }),
-	rest.Column("Capacity", "string", statusHelp["capacity"], capacityCell),
-	rest.Column("Access Modes", "string", statusHelp["accessModes"], modesCell),
-	rest.Column("StorageClass", "string", specHelp["storageClassName"],
+	resource.Column("Capacity", "string", statusHelp["capacity"], capacityCell),
+	resource.Column("Access Modes", "string", statusHelp["accessModes"], modesCell),
+	resource.Column("StorageClass", "string", specHelp["storageClassName"],
 		func(c *corev1.PersistentVolumeClaim) any {
 			return table.StorageClass(c.Annotations, c.Spec.StorageClassName)
 		}),
-	rest.Column("VolumeAttributesClass", "string", specHelp["volumeAttributesClassName"],
+	resource.Column("VolumeAttributesClass", "string", specHelp["volumeAttributesClassName"],
 		func(c *corev1.PersistentVolumeClaim) any {
 			return ptr.Deref(c.Spec.VolumeAttributesClassName, table.Unset)
 		}),
-	rest.AgeColumn[*corev1.PersistentVolumeClaim](),
-	rest.Column("VolumeMode", "string", specHelp["volumeMode"],
+	resource.AgeColumn[*corev1.PersistentVolumeClaim](),
+	resource.Column("VolumeMode", "string", specHelp["volumeMode"],
 		func(c *corev1.PersistentVolumeClaim) any { return string(ptr.Deref(c.Spec.VolumeMode, table.Unset)) }).Wide(),
 )
 

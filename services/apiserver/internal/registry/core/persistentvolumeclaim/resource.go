@@ -7,26 +7,26 @@ import (
 
 	"keelson.dev/kit/defaults"
 	"keelson.dev/kit/podspec"
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Resource is the PersistentVolumeClaim with its /status.
-var Resource = rest.Resource[*corev1.PersistentVolumeClaim]{
+var Resource = resource.Resource[*corev1.PersistentVolumeClaim]{
 	Name:       "persistentvolumeclaims",
 	Singular:   "persistentvolumeclaim",
 	ShortNames: []string{"pvc"},
 	New:        func() *corev1.PersistentVolumeClaim { return &corev1.PersistentVolumeClaim{} },
 	NewList:    func() runtime.Object { return &corev1.PersistentVolumeClaimList{} },
 	Default:    Default,
-	Spec: rest.PartOf(func(c *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaimSpec {
+	Spec: resource.PartOf(func(c *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaimSpec {
 		return &c.Spec
 	}),
-	Status: rest.PartOf(func(c *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaimStatus {
+	Status: resource.PartOf(func(c *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaimStatus {
 		return &c.Status
 	}),
 	// The field's claims do not count their generation.
 	NoGeneration: true,
-	Strategy: rest.Strategy[*corev1.PersistentVolumeClaim]{
+	Strategy: resource.Strategy[*corev1.PersistentVolumeClaim]{
 		PrepareForCreate: func(c *corev1.PersistentVolumeClaim) {
 			c.Status.Phase = corev1.ClaimPending
 			completeDataSource(&c.Spec)
@@ -35,7 +35,7 @@ var Resource = rest.Resource[*corev1.PersistentVolumeClaim]{
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,
 	},
-	StatusStrategy: rest.Strategy[*corev1.PersistentVolumeClaim]{
+	StatusStrategy: resource.Strategy[*corev1.PersistentVolumeClaim]{
 		// The health of volumes is alpha and off.
 		PrepareForUpdate: func(c, _ *corev1.PersistentVolumeClaim) { c.Status.HealthStatus = nil },
 		ValidateUpdate:   ValidateStatusUpdate,

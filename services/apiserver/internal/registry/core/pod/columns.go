@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // line is a Pod with its summary, which several cells show.
@@ -26,21 +26,22 @@ var (
 // columns are what kubectl get pods prints.
 var columns = podColumns()
 
-func podColumns() rest.Columns[*corev1.Pod] {
-	c := rest.NewColumnsOf(func(p *corev1.Pod) line { return line{p, summarize(p)} },
-		rest.NameColumn[line](),
-		rest.Column("Ready", "string", "The aggregate readiness state of this pod for accepting traffic.",
+func podColumns() resource.Columns[*corev1.Pod] {
+	c := resource.NewColumnsOf(func(p *corev1.Pod) line { return line{p, summarize(p)} },
+		resource.NameColumn[line](),
+		resource.Column("Ready", "string", "The aggregate readiness state of this pod for accepting traffic.",
 			func(l line) any { return fmt.Sprintf("%d/%d", l.ready, l.containers) }),
-		rest.Column("Status", "string", "The aggregate status of the containers in this pod.",
+		resource.Column("Status", "string", "The aggregate status of the containers in this pod.",
 			func(l line) any { return l.reason }),
 		restartsColumn,
-		rest.AgeColumn[line](),
-		rest.Column("IP", "string", statusHelp["podIP"],
+		resource.AgeColumn[line](),
+		resource.Column("IP", "string", statusHelp["podIP"],
 			func(l line) any { return orNone(podIP(&l.Pod.Status)) }).Wide(),
-		rest.Column("Node", "string", specHelp["nodeName"], func(l line) any { return orNone(l.Spec.NodeName) }).Wide(),
-		rest.Column("Nominated Node", "string", statusHelp["nominatedNodeName"],
+		resource.Column("Node", "string",
+			specHelp["nodeName"], func(l line) any { return orNone(l.Spec.NodeName) }).Wide(),
+		resource.Column("Nominated Node", "string", statusHelp["nominatedNodeName"],
 			func(l line) any { return orNone(l.Pod.Status.NominatedNodeName) }).Wide(),
-		rest.Column("Readiness Gates", "string", specHelp["readinessGates"],
+		resource.Column("Readiness Gates", "string", specHelp["readinessGates"],
 			func(l line) any { return readinessGatesCell(l.Pod) }).Wide(),
 	)
 	c.Conditions = rowConditions
@@ -62,13 +63,13 @@ func rowConditions(p *corev1.Pod) []metav1.TableRowCondition {
 }
 
 // restartsColumn shows when the last restart was, too.
-var restartsColumn = rest.TableColumn[line]{
+var restartsColumn = resource.TableColumn[line]{
 	Heading: metav1.TableColumnDefinition{Name: "Restarts", Type: "string", Description: "The number of times the" +
 		" containers in this pod have been restarted and when the last container in this pod has restarted."},
 	Cell: func(l line, now time.Time) any {
 		cell := strconv.Itoa(int(l.restarts))
 		if l.restarts > 0 && !l.lastRestart.IsZero() {
-			cell += fmt.Sprintf(" (%s ago)", rest.Age(l.lastRestart, now))
+			cell += fmt.Sprintf(" (%s ago)", resource.Age(l.lastRestart, now))
 		}
 		return cell
 	},

@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/kit/podspec"
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // ephemeralStrategy rules the writes of /ephemeralcontainers, the only way for such containers into a Pod.
-var ephemeralStrategy = rest.Strategy[*corev1.Pod]{
+var ephemeralStrategy = resource.Strategy[*corev1.Pod]{
 	PrepareForUpdate: prepareForEphemeralUpdate,
 	ValidateUpdate:   ValidateEphemeralUpdate,
 	ResetFields:      []string{"status"},
@@ -26,7 +26,7 @@ func prepareForEphemeralUpdate(p, old *corev1.Pod) {
 	p.Spec, p.Status = old.Spec, old.Status
 	p.Spec.EphemeralContainers = requested.EphemeralContainers
 	metav1.ResetObjectMetaForStatus(&p.ObjectMeta, &old.ObjectMeta)
-	rest.RaiseGeneration(p, old, !apiequality.Semantic.DeepEqual(p.Spec, old.Spec))
+	resource.RaiseGeneration(p, old, !apiequality.Semantic.DeepEqual(p.Spec, old.Spec))
 }
 
 // ValidateEphemeralUpdate lets ephemeral containers be added, and neither removed nor changed.

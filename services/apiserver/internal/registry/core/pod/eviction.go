@@ -17,7 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/util/dryrun"
 
 	"keelson.dev/kit/conditions"
-	"keelson.dev/services/apiserver/internal/registry/policy/poddisruptionbudget"
+	"keelson.dev/services/apiserver/internal/registry/policy/disruptions"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
@@ -30,7 +30,7 @@ var errPodChanged = errors.New("the Pod changes too often to be evicted, try aga
 // Eviction is pods/eviction: it deletes a Pod gracefully if its budget allows; a condition on the Pod says why.
 type Eviction struct {
 	store   *rest.Storage
-	budgets *poddisruptionbudget.Budgets
+	budgets *disruptions.Budgets
 }
 
 var (

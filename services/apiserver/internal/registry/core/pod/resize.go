@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/kit/podview"
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // resizeStrategy rules the writes of /resize, the only way to change what a Pod and its containers ask for.
-var resizeStrategy = rest.Strategy[*corev1.Pod]{
+var resizeStrategy = resource.Strategy[*corev1.Pod]{
 	PrepareForUpdate: prepareForResize,
 	ValidateUpdate:   ValidateResize,
 	ResetFields:      []string{"status"},
@@ -29,7 +29,7 @@ func prepareForResize(p, old *corev1.Pod) {
 	p.Spec.Containers = resizedContainers(p.Spec.Containers, requested.Containers)
 	p.Spec.InitContainers = resizedContainers(p.Spec.InitContainers, requested.InitContainers)
 	metav1.ResetObjectMetaForStatus(&p.ObjectMeta, &old.ObjectMeta)
-	rest.RaiseGeneration(p, old, !apiequality.Semantic.DeepEqual(p.Spec, old.Spec))
+	resource.RaiseGeneration(p, old, !apiequality.Semantic.DeepEqual(p.Spec, old.Spec))
 }
 
 // resizedContainers are the kept ones with the resources of the requested ones.

@@ -13,12 +13,13 @@ import (
 	"keelson.dev/kit/podspec"
 	"keelson.dev/services/apiserver/internal/nodeproxy"
 	"keelson.dev/services/apiserver/internal/registry/core/pod/room"
-	"keelson.dev/services/apiserver/internal/registry/policy/poddisruptionbudget"
+	"keelson.dev/services/apiserver/internal/registry/policy/disruptions"
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
-// Resource is the Pod with its /status.
-var Resource = rest.Resource[*corev1.Pod]{
+// Resource is the Pod with its /status, /ephemeralcontainers and /resize.
+var Resource = resource.Resource[*corev1.Pod]{
 	Name:       "pods",
 	Singular:   "pod",
 	ShortNames: []string{"po"},
@@ -26,18 +27,22 @@ var Resource = rest.Resource[*corev1.Pod]{
 	New:        func() *corev1.Pod { return &corev1.Pod{} },
 	NewList:    func() runtime.Object { return &corev1.PodList{} },
 	Default:    Default,
-	Spec:       rest.PartOf(func(p *corev1.Pod) *corev1.PodSpec { return &p.Spec }),
-	Status:     rest.PartOf(func(p *corev1.Pod) *corev1.PodStatus { return &p.Status }),
-	Strategy: rest.Strategy[*corev1.Pod]{
+	Spec:       resource.PartOf(func(p *corev1.Pod) *corev1.PodSpec { return &p.Spec }),
+	Status:     resource.PartOf(func(p *corev1.Pod) *corev1.PodStatus { return &p.Status }),
+	Strategy: resource.Strategy[*corev1.Pod]{
 		PrepareForCreate: prepareForCreate,
 		PrepareForUpdate: func(p, _ *corev1.Pod) { podspec.DropUnserved(&p.Spec) },
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,
 		Graceful:         graceful,
 	},
-	StatusStrategy: rest.Strategy[*corev1.Pod]{
+	StatusStrategy: resource.Strategy[*corev1.Pod]{
 		PrepareForUpdate: prepareForStatusUpdate,
 		ValidateUpdate:   ValidateStatusUpdate,
+	},
+	Writes: map[string]resource.Strategy[*corev1.Pod]{
+		"pods/ephemeralcontainers": ephemeralStrategy,
+		"pods/resize":              resizeStrategy,
 	},
 	Columns:       columns,
 	Fields:        fields,
@@ -50,7 +55,7 @@ type Config struct {
 	Nodes *nodeproxy.Nodes
 	Node  nodeproxy.Lookup
 	// Budgets say which Pods may be evicted.
-	Budgets *poddisruptionbudget.Budgets
+	Budgets *disruptions.Budgets
 	// Transport reaches the Pods' ports.
 	Transport http.RoundTripper
 	// Authorizer says who may be joined to containers.
@@ -59,7 +64,7 @@ type Config struct {
 
 // Entry is the Pod with all its subresources.
 func Entry(c Config) rest.Entry {
-	r := Resource
+	r := rest.Serve(Resource)
 	var shared *Binding
 	binding := func(s *rest.Storage) *Binding {
 		if shared == nil {
@@ -73,9 +78,6 @@ func Entry(c Config) rest.Entry {
 		"pods/eviction": func(s *rest.Storage) genericrest.Storage {
 			return &Eviction{store: s, budgets: c.Budgets}
 		},
-
-		"pods/ephemeralcontainers": rest.Writes(ephemeralStrategy),
-		"pods/resize":              rest.Writes(resizeStrategy),
 
 		"pods/log": func(s *rest.Storage) genericrest.Storage {
 			return &Log{pods: podSource{s.Store}, nodes: c.Nodes}

@@ -4,8 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var (
@@ -14,20 +14,20 @@ var (
 )
 
 // columns are what kubectl get replicationcontrollers prints.
-var columns = rest.NewColumns(
-	rest.NameColumn[*corev1.ReplicationController](),
-	rest.Column("Desired", "integer", specHelp["replicas"],
+var columns = resource.NewColumns(
+	resource.NameColumn[*corev1.ReplicationController](),
+	resource.Column("Desired", "integer", specHelp["replicas"],
 		func(rc *corev1.ReplicationController) any { return int64(ptr.Deref(rc.Spec.Replicas, defaultReplicas)) }),
-	rest.Column("Current", "integer", statusHelp["replicas"],
+	resource.Column("Current", "integer", statusHelp["replicas"],
 		func(rc *corev1.ReplicationController) any { return int64(rc.Status.Replicas) }),
-	rest.Column("Ready", "integer", statusHelp["readyReplicas"],
+	resource.Column("Ready", "integer", statusHelp["readyReplicas"],
 		func(rc *corev1.ReplicationController) any { return int64(rc.Status.ReadyReplicas) }),
-	rest.AgeColumn[*corev1.ReplicationController](),
-	rest.Column("Containers", "string", "Names of each container in the template.",
+	resource.AgeColumn[*corev1.ReplicationController](),
+	resource.Column("Containers", "string", "Names of each container in the template.",
 		func(rc *corev1.ReplicationController) any { return table.ContainerNames(containers(rc)) }).Wide(),
-	rest.Column("Images", "string", "Images referenced by each container in the template.",
+	resource.Column("Images", "string", "Images referenced by each container in the template.",
 		func(rc *corev1.ReplicationController) any { return table.ContainerImages(containers(rc)) }).Wide(),
-	rest.Column("Selector", "string", specHelp["selector"],
+	resource.Column("Selector", "string", specHelp["selector"],
 		func(rc *corev1.ReplicationController) any { return table.Labels(rc.Spec.Selector) }).Wide(),
 )
 

@@ -9,17 +9,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/kit/defaults"
 	"keelson.dev/kit/podspec"
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 const defaultReplicas = 1
 
 // Resource is the ReplicationController with its /status and /scale.
-var Resource = rest.Resource[*corev1.ReplicationController]{
+var Resource = resource.Resource[*corev1.ReplicationController]{
 	Name:       "replicationcontrollers",
 	Singular:   "replicationcontroller",
 	ShortNames: []string{"rc"},
@@ -27,21 +26,21 @@ var Resource = rest.Resource[*corev1.ReplicationController]{
 	New:        func() *corev1.ReplicationController { return &corev1.ReplicationController{} },
 	NewList:    func() runtime.Object { return &corev1.ReplicationControllerList{} },
 	Default:    Default,
-	Spec: rest.PartOf(func(rc *corev1.ReplicationController) *corev1.ReplicationControllerSpec {
+	Spec: resource.PartOf(func(rc *corev1.ReplicationController) *corev1.ReplicationControllerSpec {
 		return &rc.Spec
 	}),
-	Status: rest.PartOf(func(rc *corev1.ReplicationController) *corev1.ReplicationControllerStatus {
+	Status: resource.PartOf(func(rc *corev1.ReplicationController) *corev1.ReplicationControllerStatus {
 		return &rc.Status
 	}),
-	Strategy: rest.Strategy[*corev1.ReplicationController]{
+	Strategy: resource.Strategy[*corev1.ReplicationController]{
 		PrepareForCreate: func(rc *corev1.ReplicationController) { dropUnserved(rc) },
 		PrepareForUpdate: func(rc, _ *corev1.ReplicationController) { dropUnserved(rc) },
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,
-		Dependents:       genericrest.OrphanDependents,
+		OrphanDependents: true,
 	},
-	StatusStrategy: rest.Strategy[*corev1.ReplicationController]{ValidateUpdate: ValidateStatusUpdate},
-	Scale: &rest.Replicated[*corev1.ReplicationController]{
+	StatusStrategy: resource.Strategy[*corev1.ReplicationController]{ValidateUpdate: ValidateStatusUpdate},
+	Scale: &resource.Replicated[*corev1.ReplicationController]{
 		Desired:  func(rc *corev1.ReplicationController) **int32 { return &rc.Spec.Replicas },
 		Existing: func(rc *corev1.ReplicationController) int32 { return rc.Status.Replicas },
 		Selector: func(rc *corev1.ReplicationController) *metav1.LabelSelector {
@@ -49,7 +48,7 @@ var Resource = rest.Resource[*corev1.ReplicationController]{
 		},
 	},
 	Columns: columns,
-	Fields: []rest.Field[*corev1.ReplicationController]{
+	Fields: []resource.Field[*corev1.ReplicationController]{
 		{Label: "status.replicas", Value: func(rc *corev1.ReplicationController) string {
 			return strconv.Itoa(int(rc.Status.Replicas))
 		}},

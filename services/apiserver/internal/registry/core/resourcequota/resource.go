@@ -11,32 +11,32 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Resource is the ResourceQuota with its /status.
-var Resource = rest.Resource[*corev1.ResourceQuota]{
+var Resource = resource.Resource[*corev1.ResourceQuota]{
 	Name:       "resourcequotas",
 	Singular:   "resourcequota",
 	ShortNames: []string{"quota"},
 	New:        func() *corev1.ResourceQuota { return &corev1.ResourceQuota{} },
 	NewList:    func() runtime.Object { return &corev1.ResourceQuotaList{} },
-	Spec:       rest.PartOf(func(q *corev1.ResourceQuota) *corev1.ResourceQuotaSpec { return &q.Spec }),
-	Status:     rest.PartOf(func(q *corev1.ResourceQuota) *corev1.ResourceQuotaStatus { return &q.Status }),
+	Spec:       resource.PartOf(func(q *corev1.ResourceQuota) *corev1.ResourceQuotaSpec { return &q.Spec }),
+	Status:     resource.PartOf(func(q *corev1.ResourceQuota) *corev1.ResourceQuotaStatus { return &q.Status }),
 	// The field's quotas do not count their generation.
 	NoGeneration:   true,
-	Strategy:       rest.Strategy[*corev1.ResourceQuota]{Validate: Validate, ValidateUpdate: ValidateUpdate},
-	StatusStrategy: rest.Strategy[*corev1.ResourceQuota]{ValidateUpdate: ValidateStatusUpdate},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*corev1.ResourceQuota](),
-		rest.Column("Request", "string",
+	Strategy:       resource.Strategy[*corev1.ResourceQuota]{Validate: Validate, ValidateUpdate: ValidateUpdate},
+	StatusStrategy: resource.Strategy[*corev1.ResourceQuota]{ValidateUpdate: ValidateStatusUpdate},
+	Columns: resource.NewColumns(
+		resource.NameColumn[*corev1.ResourceQuota](),
+		resource.Column("Request", "string",
 			"Request represents a minimum amount of cpu/memory that a container may consume.",
 			func(q *corev1.ResourceQuota) any { return usage(q, false) }),
-		rest.Column("Limit", "string",
+		resource.Column("Limit", "string",
 			"Limits control the maximum amount of cpu/memory that a container may use independent of contention on "+
 				"the node.",
 			func(q *corev1.ResourceQuota) any { return usage(q, true) }),
-		rest.AgeColumn[*corev1.ResourceQuota](),
+		resource.AgeColumn[*corev1.ResourceQuota](),
 	),
 }
 

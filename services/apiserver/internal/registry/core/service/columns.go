@@ -6,21 +6,21 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var help = corev1.ServiceSpec{}.SwaggerDoc()
 
 // columns are what kubectl get services prints.
-var columns = rest.NewColumns(
-	rest.NameColumn[*corev1.Service](),
-	rest.Column("Type", "string", help["type"], func(s *corev1.Service) any { return string(s.Spec.Type) }),
-	rest.Column("Cluster-IP", "string", help["clusterIP"], func(s *corev1.Service) any { return clusterIP(s) }),
-	rest.Column("External-IP", "string", help["externalIPs"], func(s *corev1.Service) any { return externalIP(s) }),
-	rest.Column("Port(s)", "string", help["ports"], func(s *corev1.Service) any { return portList(s.Spec.Ports) }),
-	rest.AgeColumn[*corev1.Service](),
-	rest.Column("Selector", "string", help["selector"],
+var columns = resource.NewColumns(
+	resource.NameColumn[*corev1.Service](),
+	resource.Column("Type", "string", help["type"], func(s *corev1.Service) any { return string(s.Spec.Type) }),
+	resource.Column("Cluster-IP", "string", help["clusterIP"], func(s *corev1.Service) any { return clusterIP(s) }),
+	resource.Column("External-IP", "string", help["externalIPs"], func(s *corev1.Service) any { return externalIP(s) }),
+	resource.Column("Port(s)", "string", help["ports"], func(s *corev1.Service) any { return portList(s.Spec.Ports) }),
+	resource.AgeColumn[*corev1.Service](),
+	resource.Column("Selector", "string", help["selector"],
 		func(s *corev1.Service) any { return table.Labels(s.Spec.Selector) }).Wide(),
 )
 

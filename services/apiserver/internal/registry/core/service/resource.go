@@ -17,6 +17,7 @@ import (
 	"keelson.dev/services/apiserver/internal/alloc"
 	"keelson.dev/services/apiserver/internal/clusterip"
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // The ports that Services are given on Nodes.
@@ -39,7 +40,7 @@ type Config struct {
 }
 
 // Resource is the Service with its /status. What a Service is given is settled before the store sees it.
-var Resource = rest.Resource[*corev1.Service]{
+var Resource = resource.Resource[*corev1.Service]{
 	Name:         "services",
 	Singular:     "service",
 	ShortNames:   []string{"svc"},
@@ -47,21 +48,21 @@ var Resource = rest.Resource[*corev1.Service]{
 	New:          func() *corev1.Service { return &corev1.Service{} },
 	NewList:      func() runtime.Object { return &corev1.ServiceList{} },
 	Default:      Default,
-	Spec:         rest.PartOf(func(s *corev1.Service) *corev1.ServiceSpec { return &s.Spec }),
-	Status:       rest.PartOf(func(s *corev1.Service) *corev1.ServiceStatus { return &s.Status }),
+	Spec:         resource.PartOf(func(s *corev1.Service) *corev1.ServiceSpec { return &s.Spec }),
+	Status:       resource.PartOf(func(s *corev1.Service) *corev1.ServiceStatus { return &s.Status }),
 	NoGeneration: true,
-	Strategy: rest.Strategy[*corev1.Service]{
+	Strategy: resource.Strategy[*corev1.Service]{
 		Name:             apivalidation.NameIsDNSLabel,
 		PrepareForUpdate: func(s, _ *corev1.Service) { dropStaleIngress(s) },
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,
 	},
-	StatusStrategy: rest.Strategy[*corev1.Service]{
+	StatusStrategy: resource.Strategy[*corev1.Service]{
 		PrepareForUpdate: func(s, _ *corev1.Service) { dropStaleIngress(s) },
 		ValidateUpdate:   ValidateStatusUpdate,
 	},
 	Columns: columns,
-	Fields: []rest.Field[*corev1.Service]{
+	Fields: []resource.Field[*corev1.Service]{
 		{Label: "spec.clusterIP", Value: func(s *corev1.Service) string { return s.Spec.ClusterIP }},
 		{Label: "spec.type", Value: func(s *corev1.Service) string { return string(s.Spec.Type) }},
 	},
@@ -77,12 +78,12 @@ func dropStaleIngress(s *corev1.Service) {
 
 // allocating is the Service that is given what it needs.
 type allocating struct {
-	rest.Resource[*corev1.Service]
+	rest.Served[*corev1.Service]
 	config Config
 }
 
 // Entry is the Service, which is given addresses and ports from what c says.
-func Entry(c Config) rest.Entry { return allocating{Resource, c} }
+func Entry(c Config) rest.Entry { return allocating{rest.Serve(Resource), c} }
 
 // Storages opens the stores of Services and of what they are given from.
 func (a allocating) Storages(o rest.Options) (map[string]genericrest.Storage, error) {
@@ -106,7 +107,7 @@ func (a allocating) Storages(o rest.Options) (map[string]genericrest.Storage, er
 			return newProxy(proxied{services: s, endpoints: a.config.Endpoints, transport: a.config.Transport})
 		},
 	}
-	paths, err := a.Resource.Storages(o)
+	paths, err := a.Served.Storages(o)
 	if err != nil {
 		allocations.Close()
 	}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/defaults"
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // shownItems is how many ports and addresses a row lists before it only counts them.
@@ -22,28 +22,28 @@ const shownItems = 3
 var help = discoveryv1.EndpointSlice{}.SwaggerDoc()
 
 // Resource is the EndpointSlice.
-var Resource = rest.Resource[*discoveryv1.EndpointSlice]{
+var Resource = resource.Resource[*discoveryv1.EndpointSlice]{
 	Group:    discoveryv1.GroupName,
 	Name:     "endpointslices",
 	Singular: "endpointslice",
 	New:      func() *discoveryv1.EndpointSlice { return &discoveryv1.EndpointSlice{} },
 	NewList:  func() runtime.Object { return &discoveryv1.EndpointSliceList{} },
 	Default:  Default,
-	Strategy: rest.Strategy[*discoveryv1.EndpointSlice]{
+	Strategy: resource.Strategy[*discoveryv1.EndpointSlice]{
 		PrepareForCreate: prepareForCreate,
 		PrepareForUpdate: prepareForUpdate,
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,
 	},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*discoveryv1.EndpointSlice](),
-		rest.Column("AddressType", "string", help["addressType"],
+	Columns: resource.NewColumns(
+		resource.NameColumn[*discoveryv1.EndpointSlice](),
+		resource.Column("AddressType", "string", help["addressType"],
 			func(s *discoveryv1.EndpointSlice) any { return string(s.AddressType) }),
-		rest.Column("Ports", "string", help["ports"],
+		resource.Column("Ports", "string", help["ports"],
 			func(s *discoveryv1.EndpointSlice) any { return table.First(shownItems, ports(s), table.Unset) }),
-		rest.Column("Endpoints", "string", help["endpoints"],
+		resource.Column("Endpoints", "string", help["endpoints"],
 			func(s *discoveryv1.EndpointSlice) any { return table.First(shownItems, addresses(s), table.Unset) }),
-		rest.AgeColumn[*discoveryv1.EndpointSlice](),
+		resource.AgeColumn[*discoveryv1.EndpointSlice](),
 	),
 }
 
@@ -65,7 +65,7 @@ func prepareForUpdate(s, old *discoveryv1.EndpointSlice) {
 	dropTopology(s)
 	changed := s.AddressType != old.AddressType || !equality.Semantic.DeepEqual(s.Endpoints, old.Endpoints) ||
 		!equality.Semantic.DeepEqual(s.Ports, old.Ports) || !equality.Semantic.DeepEqual(s.Labels, old.Labels)
-	rest.RaiseGeneration(s, old, changed)
+	resource.RaiseGeneration(s, old, changed)
 }
 
 // dropTopology leaves out the field of an earlier version, which v1 does not write.

@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/kit/defaults"
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // defaultPrecedence is that of a schema which names none.
 const defaultPrecedence = 1000
 
 // Resource is the FlowSchema with its /status.
-var Resource = rest.Resource[*flowcontrolv1.FlowSchema]{
+var Resource = resource.Resource[*flowcontrolv1.FlowSchema]{
 	Group:         flowcontrolv1.GroupName,
 	Name:          "flowschemas",
 	Singular:      "flowschema",
@@ -27,11 +27,13 @@ var Resource = rest.Resource[*flowcontrolv1.FlowSchema]{
 	New:           func() *flowcontrolv1.FlowSchema { return &flowcontrolv1.FlowSchema{} },
 	NewList:       func() runtime.Object { return &flowcontrolv1.FlowSchemaList{} },
 	Default:       Default,
-	Spec:          rest.PartOf(func(s *flowcontrolv1.FlowSchema) *flowcontrolv1.FlowSchemaSpec { return &s.Spec }),
-	Status:        rest.PartOf(func(s *flowcontrolv1.FlowSchema) *flowcontrolv1.FlowSchemaStatus { return &s.Status }),
-	Strategy:      rest.Strategy[*flowcontrolv1.FlowSchema]{Validate: Validate},
-	StatusStrategy: rest.Strategy[*flowcontrolv1.FlowSchema]{
-		PrepareForUpdate: rest.KeepMetadata(func(s *flowcontrolv1.FlowSchema) *metav1.ObjectMeta {
+	Spec:          resource.PartOf(func(s *flowcontrolv1.FlowSchema) *flowcontrolv1.FlowSchemaSpec { return &s.Spec }),
+	Status: resource.PartOf(func(s *flowcontrolv1.FlowSchema) *flowcontrolv1.FlowSchemaStatus {
+		return &s.Status
+	}),
+	Strategy: resource.Strategy[*flowcontrolv1.FlowSchema]{Validate: Validate},
+	StatusStrategy: resource.Strategy[*flowcontrolv1.FlowSchema]{
+		PrepareForUpdate: resource.KeepMetadata(func(s *flowcontrolv1.FlowSchema) *metav1.ObjectMeta {
 			return &s.ObjectMeta
 		}),
 		ValidateUpdate: func(s, _ *flowcontrolv1.FlowSchema) field.ErrorList { return ValidateStatus(s) },
@@ -46,17 +48,20 @@ func Default(s *flowcontrolv1.FlowSchema) {
 }
 
 // columns list the schemas in the order in which they are tried.
-func columns() rest.Columns[*flowcontrolv1.FlowSchema] {
-	c := rest.NewColumns(
-		rest.NameColumn[*flowcontrolv1.FlowSchema](),
-		rest.Column("PriorityLevel", "string", flowcontrolv1.PriorityLevelConfigurationReference{}.SwaggerDoc()["name"],
+func columns() resource.Columns[*flowcontrolv1.FlowSchema] {
+	c := resource.NewColumns(
+		resource.NameColumn[*flowcontrolv1.FlowSchema](),
+		resource.Column("PriorityLevel", "string",
+			flowcontrolv1.PriorityLevelConfigurationReference{}.SwaggerDoc()["name"],
 			func(s *flowcontrolv1.FlowSchema) any { return s.Spec.PriorityLevelConfiguration.Name }),
-		rest.Column("MatchingPrecedence", "string", flowcontrolv1.FlowSchemaSpec{}.SwaggerDoc()["matchingPrecedence"],
+		resource.Column("MatchingPrecedence", "string",
+			flowcontrolv1.FlowSchemaSpec{}.SwaggerDoc()["matchingPrecedence"],
 			func(s *flowcontrolv1.FlowSchema) any { return int64(s.Spec.MatchingPrecedence) }),
-		rest.Column("DistinguisherMethod", "string", flowcontrolv1.FlowSchemaSpec{}.SwaggerDoc()["distinguisherMethod"],
+		resource.Column("DistinguisherMethod", "string",
+			flowcontrolv1.FlowSchemaSpec{}.SwaggerDoc()["distinguisherMethod"],
 			func(s *flowcontrolv1.FlowSchema) any { return distinguisher(s.Spec.DistinguisherMethod) }),
-		rest.AgeColumn[*flowcontrolv1.FlowSchema](),
-		rest.Column("MissingPL", "string", "Whether the PriorityLevelConfiguration is missing.",
+		resource.AgeColumn[*flowcontrolv1.FlowSchema](),
+		resource.Column("MissingPL", "string", "Whether the PriorityLevelConfiguration is missing.",
 			func(s *flowcontrolv1.FlowSchema) any { return missing(s.Status.Conditions) }),
 	)
 	c.Order = func(a, b *flowcontrolv1.FlowSchema) int {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/kit/defaults"
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // What a level has that says nothing else.
@@ -25,7 +25,7 @@ const (
 type level = flowcontrolv1.PriorityLevelConfiguration
 
 // Resource is the PriorityLevelConfiguration with its /status.
-var Resource = rest.Resource[*level]{
+var Resource = resource.Resource[*level]{
 	Group:         flowcontrolv1.GroupName,
 	Name:          "prioritylevelconfigurations",
 	Singular:      "prioritylevelconfiguration",
@@ -33,28 +33,29 @@ var Resource = rest.Resource[*level]{
 	New:           func() *level { return &level{} },
 	NewList:       func() runtime.Object { return &flowcontrolv1.PriorityLevelConfigurationList{} },
 	Default:       Default,
-	Spec:          rest.PartOf(func(l *level) *flowcontrolv1.PriorityLevelConfigurationSpec { return &l.Spec }),
-	Status:        rest.PartOf(func(l *level) *flowcontrolv1.PriorityLevelConfigurationStatus { return &l.Status }),
-	Strategy:      rest.Strategy[*level]{Validate: Validate},
-	StatusStrategy: rest.Strategy[*level]{
-		PrepareForUpdate: rest.KeepMetadata(func(l *level) *metav1.ObjectMeta { return &l.ObjectMeta }),
+	Spec:          resource.PartOf(func(l *level) *flowcontrolv1.PriorityLevelConfigurationSpec { return &l.Spec }),
+	Status:        resource.PartOf(func(l *level) *flowcontrolv1.PriorityLevelConfigurationStatus { return &l.Status }),
+	Strategy:      resource.Strategy[*level]{Validate: Validate},
+	StatusStrategy: resource.Strategy[*level]{
+		PrepareForUpdate: resource.KeepMetadata(func(l *level) *metav1.ObjectMeta { return &l.ObjectMeta }),
 		ValidateUpdate:   func(l, _ *level) field.ErrorList { return ValidateStatus(l) },
 		ResetFields:      []string{"metadata", "spec"},
 	},
-	Columns: rest.NewColumnsOf(viewOf,
-		rest.NameColumnOf(func(v view) any { return v.Name }),
-		rest.Column("Type", "string", flowcontrolv1.PriorityLevelConfigurationSpec{}.SwaggerDoc()["type"],
+	Columns: resource.NewColumnsOf(viewOf,
+		resource.NameColumnOf(func(v view) any { return v.Name }),
+		resource.Column("Type", "string", flowcontrolv1.PriorityLevelConfigurationSpec{}.SwaggerDoc()["type"],
 			func(v view) any { return string(v.Spec.Type) }),
-		rest.Column("NominalConcurrencyShares", "string",
+		resource.Column("NominalConcurrencyShares", "string",
 			flowcontrolv1.LimitedPriorityLevelConfiguration{}.SwaggerDoc()["nominalConcurrencyShares"],
 			func(v view) any { return v.shares }),
-		rest.Column("Queues", "string", flowcontrolv1.QueuingConfiguration{}.SwaggerDoc()["queues"],
+		resource.Column("Queues", "string", flowcontrolv1.QueuingConfiguration{}.SwaggerDoc()["queues"],
 			func(v view) any { return v.queues }),
-		rest.Column("HandSize", "string", flowcontrolv1.QueuingConfiguration{}.SwaggerDoc()["handSize"],
+		resource.Column("HandSize", "string", flowcontrolv1.QueuingConfiguration{}.SwaggerDoc()["handSize"],
 			func(v view) any { return v.hand }),
-		rest.Column("QueueLengthLimit", "string", flowcontrolv1.QueuingConfiguration{}.SwaggerDoc()["queueLengthLimit"],
+		resource.Column("QueueLengthLimit", "string",
+			flowcontrolv1.QueuingConfiguration{}.SwaggerDoc()["queueLengthLimit"],
 			func(v view) any { return v.length }),
-		rest.AgeColumn[view](),
+		resource.AgeColumn[view](),
 	),
 }
 

@@ -13,6 +13,7 @@ import (
 	metricsv1 "k8s.io/metrics/pkg/apis/metrics/v1"
 
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 	"keelson.dev/services/apiserver/internal/usage"
 )
 
@@ -88,12 +89,12 @@ func (r reader) measure(ctx context.Context, nodes []*corev1.Node) []metricsv1.N
 	return all
 }
 
-var columns = rest.NewColumns(
-	rest.NameColumn[*metricsv1.NodeMetrics](),
-	rest.Column("CPU", "string", "CPU that is used, in cores.",
+var columns = resource.NewColumns(
+	resource.NameColumn[*metricsv1.NodeMetrics](),
+	resource.Column("CPU", "string", "CPU that is used, in cores.",
 		func(m *metricsv1.NodeMetrics) any { return m.Usage.Cpu().String() }),
-	rest.Column("Memory", "string", "Working set.",
+	resource.Column("Memory", "string", "Working set.",
 		func(m *metricsv1.NodeMetrics) any { return m.Usage.Memory().String() }),
-	rest.Column("Window", "string", "The time up to the reading over which the CPU is averaged.",
+	resource.Column("Window", "string", "The time up to the reading over which the CPU is averaged.",
 		func(m *metricsv1.NodeMetrics) any { return m.Window.Duration.String() }),
 )

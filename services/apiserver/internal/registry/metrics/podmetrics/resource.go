@@ -14,6 +14,7 @@ import (
 	metricsv1 "k8s.io/metrics/pkg/apis/metrics/v1"
 
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 	"keelson.dev/services/apiserver/internal/usage"
 )
 
@@ -80,13 +81,13 @@ func (r reader) measure(ctx context.Context, pods []corev1.Pod) []metricsv1.PodM
 	return all
 }
 
-var columns = rest.NewColumnsOf(sumOf,
-	rest.NameColumnOf(func(s sum) any { return s.name }),
-	rest.Column("CPU", "string", "CPU that the containers use together, in cores.",
+var columns = resource.NewColumnsOf(sumOf,
+	resource.NameColumnOf(func(s sum) any { return s.name }),
+	resource.Column("CPU", "string", "CPU that the containers use together, in cores.",
 		func(s sum) any { return s.usage.Cpu().String() }),
-	rest.Column("Memory", "string", "Working set of the containers together.",
+	resource.Column("Memory", "string", "Working set of the containers together.",
 		func(s sum) any { return s.usage.Memory().String() }),
-	rest.Column("Window", "string", "The time up to the reading over which the CPU is averaged.",
+	resource.Column("Window", "string", "The time up to the reading over which the CPU is averaged.",
 		func(s sum) any { return s.window.Duration.String() }),
 )
 

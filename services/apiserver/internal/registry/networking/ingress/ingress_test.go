@@ -19,7 +19,7 @@ func at(name, port string, number int32) networkingv1.IngressBackend {
 		Port: networkingv1.ServiceBackendPort{Name: port, Number: number}}}
 }
 
-func resource(r corev1.TypedLocalObjectReference) networkingv1.IngressBackend {
+func toResource(r corev1.TypedLocalObjectReference) networkingv1.IngressBackend {
 	return networkingv1.IngressBackend{Resource: &r}
 }
 
@@ -91,9 +91,9 @@ func TestValidate(t *testing.T) {
 			"spec.defaultBackend.service.port.name: Invalid value"}},
 		{"a port beyond", fallback(at("", "", 65536)), []string{"spec.defaultBackend.service.name: Required value",
 			"spec.defaultBackend.service.port.number: Invalid value: 65536"}},
-		{"a resource", fallback(resource(corev1.TypedLocalObjectReference{Kind: "Bucket", Name: "a",
+		{"a resource", fallback(toResource(corev1.TypedLocalObjectReference{Kind: "Bucket", Name: "a",
 			APIGroup: ptr.To("example.com")})), nil},
-		{"a bad resource", fallback(resource(corev1.TypedLocalObjectReference{APIGroup: ptr.To("a b")})), []string{
+		{"a bad resource", fallback(toResource(corev1.TypedLocalObjectReference{APIGroup: ptr.To("a b")})), []string{
 			"spec.defaultBackend.resource.apiGroup: Invalid value", "spec.defaultBackend.resource.kind: Required value",
 			"spec.defaultBackend.resource.name: Required value"}},
 		{"certificates", edited(func(i *networkingv1.Ingress) {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 const (
@@ -23,35 +23,35 @@ const (
 )
 
 // Resource is the Ingress with its /status.
-var Resource = rest.Resource[*networkingv1.Ingress]{
+var Resource = resource.Resource[*networkingv1.Ingress]{
 	Group:      networkingv1.GroupName,
 	Name:       "ingresses",
 	Singular:   "ingress",
 	ShortNames: []string{"ing"},
 	New:        func() *networkingv1.Ingress { return &networkingv1.Ingress{} },
 	NewList:    func() runtime.Object { return &networkingv1.IngressList{} },
-	Spec:       rest.PartOf(func(i *networkingv1.Ingress) *networkingv1.IngressSpec { return &i.Spec }),
-	Status:     rest.PartOf(func(i *networkingv1.Ingress) *networkingv1.IngressStatus { return &i.Status }),
-	Strategy: rest.Strategy[*networkingv1.Ingress]{
+	Spec:       resource.PartOf(func(i *networkingv1.Ingress) *networkingv1.IngressSpec { return &i.Spec }),
+	Status:     resource.PartOf(func(i *networkingv1.Ingress) *networkingv1.IngressStatus { return &i.Status }),
+	Strategy: resource.Strategy[*networkingv1.Ingress]{
 		Validate:         ValidateCreate,
 		ValidateUpdate:   func(i, _ *networkingv1.Ingress) field.ErrorList { return Validate(i) },
 		Warnings:         warnings,
 		WarningsOnUpdate: func(i, _ *networkingv1.Ingress) []string { return warnings(i) },
 	},
-	StatusStrategy: rest.Strategy[*networkingv1.Ingress]{ValidateUpdate: ValidateStatusUpdate},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*networkingv1.Ingress](),
-		rest.Column("Class", "string", "The name of the IngressClass resource that should be used for additional "+
+	StatusStrategy: resource.Strategy[*networkingv1.Ingress]{ValidateUpdate: ValidateStatusUpdate},
+	Columns: resource.NewColumns(
+		resource.NameColumn[*networkingv1.Ingress](),
+		resource.Column("Class", "string", "The name of the IngressClass resource that should be used for additional "+
 			"configuration", func(i *networkingv1.Ingress) any {
 			return ptr.Deref(i.Spec.IngressClassName,
 				table.None)
 		}),
-		rest.Column("Hosts", "string", "Hosts that incoming requests are matched against before the ingress rule",
+		resource.Column("Hosts", "string", "Hosts that incoming requests are matched against before the ingress rule",
 			hostsCell),
-		rest.Column("Address", "string", "Address is a list containing ingress points for the load-balancer",
+		resource.Column("Address", "string", "Address is a list containing ingress points for the load-balancer",
 			addressCell),
-		rest.Column("Ports", "string", "Ports of TLS configurations that open", portsCell),
-		rest.AgeColumn[*networkingv1.Ingress](),
+		resource.Column("Ports", "string", "Ports of TLS configurations that open", portsCell),
+		resource.AgeColumn[*networkingv1.Ingress](),
 	),
 }
 

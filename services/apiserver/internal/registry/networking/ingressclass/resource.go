@@ -6,14 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"keelson.dev/kit/defaults"
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var help = networkingv1.IngressClassSpec{}.SwaggerDoc()
 
 // Resource is the IngressClass.
-var Resource = rest.Resource[*networkingv1.IngressClass]{
+var Resource = resource.Resource[*networkingv1.IngressClass]{
 	Group:         networkingv1.GroupName,
 	Name:          "ingressclasses",
 	Singular:      "ingressclass",
@@ -21,16 +21,18 @@ var Resource = rest.Resource[*networkingv1.IngressClass]{
 	New:           func() *networkingv1.IngressClass { return &networkingv1.IngressClass{} },
 	NewList:       func() runtime.Object { return &networkingv1.IngressClassList{} },
 	Default:       Default,
-	Spec:          rest.PartOf(func(c *networkingv1.IngressClass) *networkingv1.IngressClassSpec { return &c.Spec }),
-	Strategy: rest.Strategy[*networkingv1.IngressClass]{
+	Spec: resource.PartOf(func(c *networkingv1.IngressClass) *networkingv1.IngressClassSpec {
+		return &c.Spec
+	}),
+	Strategy: resource.Strategy[*networkingv1.IngressClass]{
 		Validate: Validate, ValidateUpdate: ValidateUpdate,
 	},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*networkingv1.IngressClass](),
-		rest.Column("Controller", "string", help["controller"],
+	Columns: resource.NewColumns(
+		resource.NameColumn[*networkingv1.IngressClass](),
+		resource.Column("Controller", "string", help["controller"],
 			func(c *networkingv1.IngressClass) any { return c.Spec.Controller }),
-		rest.Column("Parameters", "string", help["parameters"], parametersCell),
-		rest.AgeColumn[*networkingv1.IngressClass](),
+		resource.Column("Parameters", "string", help["parameters"], parametersCell),
+		resource.AgeColumn[*networkingv1.IngressClass](),
 	),
 }
 

@@ -10,14 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/kit/fieldcheck"
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Resource is the IPAddress, whose name is the address.
-var Resource = rest.Resource[*networkingv1.IPAddress]{
+var Resource = resource.Resource[*networkingv1.IPAddress]{
 	Group:         networkingv1.GroupName,
 	Name:          "ipaddresses",
 	Singular:      "ipaddress",
@@ -25,24 +24,17 @@ var Resource = rest.Resource[*networkingv1.IPAddress]{
 	ClusterScoped: true,
 	New:           func() *networkingv1.IPAddress { return &networkingv1.IPAddress{} },
 	NewList:       func() runtime.Object { return &networkingv1.IPAddressList{} },
-	Spec:          rest.PartOf(func(a *networkingv1.IPAddress) *networkingv1.IPAddressSpec { return &a.Spec }),
+	Spec:          resource.PartOf(func(a *networkingv1.IPAddress) *networkingv1.IPAddressSpec { return &a.Spec }),
 	// The field's addresses do not count their generation.
 	NoGeneration: true,
-	Strategy: rest.Strategy[*networkingv1.IPAddress]{
+	Strategy: resource.Strategy[*networkingv1.IPAddress]{
 		Name: validName, Validate: Validate, ValidateUpdate: ValidateUpdate,
 	},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*networkingv1.IPAddress](),
-		rest.Column("ParentRef", "string", networkingv1.IPAddressSpec{}.SwaggerDoc()["parentRef"], parentCell),
-		rest.AgeColumn[*networkingv1.IPAddress](),
+	Columns: resource.NewColumns(
+		resource.NameColumn[*networkingv1.IPAddress](),
+		resource.Column("ParentRef", "string", networkingv1.IPAddressSpec{}.SwaggerDoc()["parentRef"], parentCell),
+		resource.AgeColumn[*networkingv1.IPAddress](),
 	),
-}
-
-// Entry is the IPAddress, whose store opened gets.
-func Entry(opened func(*rest.Storage) genericrest.Storage) rest.Entry {
-	r := Resource
-	r.Wrap = opened
-	return r
 }
 
 var parentPath = field.NewPath("spec", "parentRef")

@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"keelson.dev/kit/defaults"
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Resource is the NetworkPolicy.
-var Resource = rest.Resource[*networkingv1.NetworkPolicy]{
+var Resource = resource.Resource[*networkingv1.NetworkPolicy]{
 	Group:      networkingv1.GroupName,
 	Name:       "networkpolicies",
 	Singular:   "networkpolicy",
@@ -21,15 +21,15 @@ var Resource = rest.Resource[*networkingv1.NetworkPolicy]{
 	New:        func() *networkingv1.NetworkPolicy { return &networkingv1.NetworkPolicy{} },
 	NewList:    func() runtime.Object { return &networkingv1.NetworkPolicyList{} },
 	Default:    Default,
-	Spec: rest.PartOf(func(p *networkingv1.NetworkPolicy) *networkingv1.NetworkPolicySpec {
+	Spec: resource.PartOf(func(p *networkingv1.NetworkPolicy) *networkingv1.NetworkPolicySpec {
 		return &p.Spec
 	}),
-	Strategy: rest.Strategy[*networkingv1.NetworkPolicy]{Validate: Validate},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*networkingv1.NetworkPolicy](),
-		rest.Column("Pod-Selector", "string", networkingv1.NetworkPolicySpec{}.SwaggerDoc()["podSelector"],
+	Strategy: resource.Strategy[*networkingv1.NetworkPolicy]{Validate: Validate},
+	Columns: resource.NewColumns(
+		resource.NameColumn[*networkingv1.NetworkPolicy](),
+		resource.Column("Pod-Selector", "string", networkingv1.NetworkPolicySpec{}.SwaggerDoc()["podSelector"],
 			func(p *networkingv1.NetworkPolicy) any { return table.Selector(&p.Spec.PodSelector) }),
-		rest.AgeColumn[*networkingv1.NetworkPolicy](),
+		resource.AgeColumn[*networkingv1.NetworkPolicy](),
 	),
 }
 

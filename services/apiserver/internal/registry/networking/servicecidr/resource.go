@@ -9,10 +9,9 @@ import (
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/kit/fieldcheck"
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // maxRanges is one of each family.
@@ -21,34 +20,29 @@ const maxRanges = 2
 var rangesPath = field.NewPath("spec", "cidrs")
 
 // Resource is the ServiceCIDR with its /status.
-var Resource = rest.Resource[*networkingv1.ServiceCIDR]{
+var Resource = resource.Resource[*networkingv1.ServiceCIDR]{
 	Group:         networkingv1.GroupName,
 	Name:          "servicecidrs",
 	Singular:      "servicecidr",
 	ClusterScoped: true,
 	New:           func() *networkingv1.ServiceCIDR { return &networkingv1.ServiceCIDR{} },
 	NewList:       func() runtime.Object { return &networkingv1.ServiceCIDRList{} },
-	Spec:          rest.PartOf(func(c *networkingv1.ServiceCIDR) *networkingv1.ServiceCIDRSpec { return &c.Spec }),
-	Status:        rest.PartOf(func(c *networkingv1.ServiceCIDR) *networkingv1.ServiceCIDRStatus { return &c.Status }),
+	Spec:          resource.PartOf(func(c *networkingv1.ServiceCIDR) *networkingv1.ServiceCIDRSpec { return &c.Spec }),
+	Status: resource.PartOf(func(c *networkingv1.ServiceCIDR) *networkingv1.ServiceCIDRStatus {
+		return &c.Status
+	}),
 	// The field's ranges do not count their generation.
 	NoGeneration: true,
-	Strategy: rest.Strategy[*networkingv1.ServiceCIDR]{
+	Strategy: resource.Strategy[*networkingv1.ServiceCIDR]{
 		Validate: Validate, ValidateUpdate: ValidateUpdate,
 	},
-	StatusStrategy: rest.Strategy[*networkingv1.ServiceCIDR]{ValidateUpdate: ValidateStatusUpdate},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*networkingv1.ServiceCIDR](),
-		rest.Column("CIDRs", "string", networkingv1.ServiceCIDRSpec{}.SwaggerDoc()["cidrs"],
+	StatusStrategy: resource.Strategy[*networkingv1.ServiceCIDR]{ValidateUpdate: ValidateStatusUpdate},
+	Columns: resource.NewColumns(
+		resource.NameColumn[*networkingv1.ServiceCIDR](),
+		resource.Column("CIDRs", "string", networkingv1.ServiceCIDRSpec{}.SwaggerDoc()["cidrs"],
 			func(c *networkingv1.ServiceCIDR) any { return strings.Join(c.Spec.CIDRs, ",") }),
-		rest.AgeColumn[*networkingv1.ServiceCIDR](),
+		resource.AgeColumn[*networkingv1.ServiceCIDR](),
 	),
-}
-
-// Entry is the ServiceCIDR, whose store opened gets.
-func Entry(opened func(*rest.Storage) genericrest.Storage) rest.Entry {
-	r := Resource
-	r.Wrap = opened
-	return r
 }
 
 // Validate returns what is wrong with a ServiceCIDR.

@@ -10,25 +10,25 @@ import (
 
 	"keelson.dev/kit/fieldcheck"
 	"keelson.dev/kit/podspec"
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Resource is the RuntimeClass.
-var Resource = rest.Resource[*nodev1.RuntimeClass]{
+var Resource = resource.Resource[*nodev1.RuntimeClass]{
 	Group:         nodev1.GroupName,
 	Name:          "runtimeclasses",
 	Singular:      "runtimeclass",
 	ClusterScoped: true,
 	New:           func() *nodev1.RuntimeClass { return &nodev1.RuntimeClass{} },
 	NewList:       func() runtime.Object { return &nodev1.RuntimeClassList{} },
-	Strategy: rest.Strategy[*nodev1.RuntimeClass]{
+	Strategy: resource.Strategy[*nodev1.RuntimeClass]{
 		Validate: Validate, ValidateUpdate: ValidateUpdate, CreateOnUpdate: true,
 	},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*nodev1.RuntimeClass](),
-		rest.Column("Handler", "string", nodev1.RuntimeClass{}.SwaggerDoc()["handler"],
+	Columns: resource.NewColumns(
+		resource.NameColumn[*nodev1.RuntimeClass](),
+		resource.Column("Handler", "string", nodev1.RuntimeClass{}.SwaggerDoc()["handler"],
 			func(c *nodev1.RuntimeClass) any { return c.Handler }),
-		rest.AgeColumn[*nodev1.RuntimeClass](),
+		resource.AgeColumn[*nodev1.RuntimeClass](),
 	),
 }
 

@@ -10,38 +10,39 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/kit/fieldcheck"
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Resource is the PodDisruptionBudget with its /status.
-var Resource = rest.Resource[*policyv1.PodDisruptionBudget]{
+var Resource = resource.Resource[*policyv1.PodDisruptionBudget]{
 	Group:      policyv1.GroupName,
 	Name:       "poddisruptionbudgets",
 	Singular:   "poddisruptionbudget",
 	ShortNames: []string{"pdb"},
 	New:        func() *policyv1.PodDisruptionBudget { return &policyv1.PodDisruptionBudget{} },
 	NewList:    func() runtime.Object { return &policyv1.PodDisruptionBudgetList{} },
-	Spec: rest.PartOf(func(b *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudgetSpec {
+	Spec: resource.PartOf(func(b *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudgetSpec {
 		return &b.Spec
 	}),
-	Status: rest.PartOf(func(b *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudgetStatus {
+	Status: resource.PartOf(func(b *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudgetStatus {
 		return &b.Status
 	}),
 	// Evictions count down what a budget allows: whoever writes it says which version was read.
-	Strategy: rest.Strategy[*policyv1.PodDisruptionBudget]{Validate: Validate, RequireResourceVersion: true},
-	StatusStrategy: rest.Strategy[*policyv1.PodDisruptionBudget]{
+	Strategy: resource.Strategy[*policyv1.PodDisruptionBudget]{Validate: Validate, RequireResourceVersion: true},
+	StatusStrategy: resource.Strategy[*policyv1.PodDisruptionBudget]{
 		ValidateUpdate:         func(b, _ *policyv1.PodDisruptionBudget) field.ErrorList { return ValidateStatus(b) },
 		RequireResourceVersion: true,
 	},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*policyv1.PodDisruptionBudget](),
-		rest.Column("Min Available", "string", "The minimum number of pods that must be available.",
+	Columns: resource.NewColumns(
+		resource.NameColumn[*policyv1.PodDisruptionBudget](),
+		resource.Column("Min Available", "string", "The minimum number of pods that must be available.",
 			func(b *policyv1.PodDisruptionBudget) any { return bound(b.Spec.MinAvailable) }),
-		rest.Column("Max Unavailable", "string", "The maximum number of pods that may be unavailable.",
+		resource.Column("Max Unavailable", "string", "The maximum number of pods that may be unavailable.",
 			func(b *policyv1.PodDisruptionBudget) any { return bound(b.Spec.MaxUnavailable) }),
-		rest.Column("Allowed Disruptions", "integer", "Calculated number of pods that may be disrupted at this time.",
+		resource.Column("Allowed Disruptions", "integer",
+			"Calculated number of pods that may be disrupted at this time.",
 			func(b *policyv1.PodDisruptionBudget) any { return int64(b.Status.DisruptionsAllowed) }),
-		rest.AgeColumn[*policyv1.PodDisruptionBudget](),
+		resource.AgeColumn[*policyv1.PodDisruptionBudget](),
 	),
 }
 

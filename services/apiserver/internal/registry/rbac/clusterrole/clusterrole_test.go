@@ -20,10 +20,10 @@ func TestAggregation(t *testing.T) {
 	fieldtest.Check(t, Validate(aggregated(metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}})),
 		"aggregationRule.clusterRoleSelectors[0].matchLabels: Invalid value")
 	// Whoever makes an aggregated role could later fill it with anything.
-	if rules := rulesOf(good); len(rules) != 2 || rules[0].Verbs[0] != "*" {
+	if rules := RulesOf(good); len(rules) != 2 || rules[0].Verbs[0] != "*" {
 		t.Errorf("an aggregated role grants %v", rules)
 	}
-	if grantsTheSame(good, &rbacv1.ClusterRole{}) || !grantsTheSame(good, good.DeepCopy()) {
+	if GrantsTheSame(good, &rbacv1.ClusterRole{}) || !GrantsTheSame(good, good.DeepCopy()) {
 		t.Error("a change of the aggregation rule must be checked, no change need not")
 	}
 }

@@ -9,26 +9,21 @@ import (
 
 	"keelson.dev/kit/fieldcheck"
 	"keelson.dev/services/apiserver/internal/registry/rbac/policy"
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
-// Resource is the ClusterRole without its guard.
-var Resource = rest.Resource[*rbacv1.ClusterRole]{
+// Resource is the ClusterRole.
+var Resource = resource.Resource[*rbacv1.ClusterRole]{
 	Group:         rbacv1.GroupName,
 	Name:          "clusterroles",
 	Singular:      "clusterrole",
 	ClusterScoped: true,
 	New:           func() *rbacv1.ClusterRole { return &rbacv1.ClusterRole{} },
 	NewList:       func() runtime.Object { return &rbacv1.ClusterRoleList{} },
-	Strategy: rest.Strategy[*rbacv1.ClusterRole]{
-		Name: rest.PathSegmentName, Validate: Validate, CreateOnUpdate: true,
+	Strategy: resource.Strategy[*rbacv1.ClusterRole]{
+		Name: resource.PathSegmentName, Validate: Validate, CreateOnUpdate: true,
 	},
 	Columns: policy.RoleColumns[*rbacv1.ClusterRole](),
-}
-
-// Entry is the ClusterRole behind the guard against escalation.
-func Entry(authority policy.Authority) rest.Entry {
-	return policy.GuardRole(Resource, authority, rulesOf, grantsTheSame)
 }
 
 // everything is what an aggregated role may come to hold.
@@ -55,15 +50,16 @@ func Validate(r *rbacv1.ClusterRole) field.ErrorList {
 	return errs
 }
 
-// rulesOf returns what the role grants. One that takes its rules from other roles can come to grant anything.
-func rulesOf(r *rbacv1.ClusterRole) []rbacv1.PolicyRule {
+// RulesOf returns what the role grants. One that takes its rules from other roles can come to grant anything.
+func RulesOf(r *rbacv1.ClusterRole) []rbacv1.PolicyRule {
 	if r.AggregationRule != nil {
 		return everything
 	}
 	return r.Rules
 }
 
-func grantsTheSame(r, old *rbacv1.ClusterRole) bool {
+// GrantsTheSame tells that r grants nothing that old does not.
+func GrantsTheSame(r, old *rbacv1.ClusterRole) bool {
 	return equality.Semantic.DeepEqual(r.Rules, old.Rules) && equality.Semantic.DeepEqual(r.AggregationRule,
 		old.AggregationRule)
 }

@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"keelson.dev/services/apiserver/internal/registry/rbac/policy"
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
-// Resource is the ClusterRoleBinding without its guard.
-var Resource = rest.Resource[*rbacv1.ClusterRoleBinding]{
+// Resource is the ClusterRoleBinding.
+var Resource = resource.Resource[*rbacv1.ClusterRoleBinding]{
 	Group:         rbacv1.GroupName,
 	Name:          "clusterrolebindings",
 	Singular:      "clusterrolebinding",
@@ -18,18 +18,14 @@ var Resource = rest.Resource[*rbacv1.ClusterRoleBinding]{
 	New:           func() *rbacv1.ClusterRoleBinding { return &rbacv1.ClusterRoleBinding{} },
 	NewList:       func() runtime.Object { return &rbacv1.ClusterRoleBindingList{} },
 	Default:       Default,
-	Strategy:      policy.BindingStrategy(parts, false),
-	Columns:       policy.BindingColumns(parts),
-}
-
-// Entry is the ClusterRoleBinding behind the guard against escalation.
-func Entry(authority policy.Authority) rest.Entry {
-	return policy.GuardBinding(Resource, authority, parts)
+	Strategy:      policy.BindingStrategy(Parts, false),
+	Columns:       policy.BindingColumns(Parts),
 }
 
 // Default fills in the API groups that a ClusterRoleBinding leaves out.
 func Default(b *rbacv1.ClusterRoleBinding) { policy.DefaultBinding(&b.RoleRef, b.Subjects) }
 
-func parts(b *rbacv1.ClusterRoleBinding) (*rbacv1.RoleRef, []rbacv1.Subject) {
+// Parts are what the binding connects.
+func Parts(b *rbacv1.ClusterRoleBinding) (*rbacv1.RoleRef, []rbacv1.Subject) {
 	return &b.RoleRef, b.Subjects
 }

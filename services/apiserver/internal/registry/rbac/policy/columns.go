@@ -6,21 +6,21 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // RoleColumns are what kubectl prints for a kind of role.
-func RoleColumns[O rest.Object]() rest.Columns[O] {
-	return rest.NewColumns(
-		rest.NameColumn[O](),
-		rest.Column("Created At", "date", metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
+func RoleColumns[O resource.Object]() resource.Columns[O] {
+	return resource.NewColumns(
+		resource.NameColumn[O](),
+		resource.Column("Created At", "date", metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
 			func(role O) any { return role.GetCreationTimestamp().UTC().Format(time.RFC3339) }),
 	)
 }
 
 // BindingColumns are what kubectl prints for a kind of binding, whose parts the function gives.
-func BindingColumns[O rest.Object](parts Parts[O]) rest.Columns[O] {
+func BindingColumns[O resource.Object](parts Parts[O]) resource.Columns[O] {
 	names := func(kind string) func(O) any {
 		return func(binding O) any {
 			_, subjects := parts(binding)
@@ -31,13 +31,13 @@ func BindingColumns[O rest.Object](parts Parts[O]) rest.Columns[O] {
 		ref, _ := parts(binding)
 		return ref.Kind + "/" + ref.Name
 	}
-	return rest.NewColumns(
-		rest.NameColumn[O](),
-		rest.Column("Role", "string", rbacv1.RoleBinding{}.SwaggerDoc()["roleRef"], role),
-		rest.AgeColumn[O](),
-		rest.Column("Users", "string", "Users in the binding", names(rbacv1.UserKind)).Wide(),
-		rest.Column("Groups", "string", "Groups in the binding", names(rbacv1.GroupKind)).Wide(),
-		rest.Column("ServiceAccounts", "string", "ServiceAccounts in the binding",
+	return resource.NewColumns(
+		resource.NameColumn[O](),
+		resource.Column("Role", "string", rbacv1.RoleBinding{}.SwaggerDoc()["roleRef"], role),
+		resource.AgeColumn[O](),
+		resource.Column("Users", "string", "Users in the binding", names(rbacv1.UserKind)).Wide(),
+		resource.Column("Groups", "string", "Groups in the binding", names(rbacv1.GroupKind)).Wide(),
+		resource.Column("ServiceAccounts", "string", "ServiceAccounts in the binding",
 			names(rbacv1.ServiceAccountKind)).Wide(),
 	)
 }

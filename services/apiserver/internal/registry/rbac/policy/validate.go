@@ -1,5 +1,5 @@
-// Package policy holds what the four RBAC resources share: the rules of roles, the subjects and role references of
-// bindings, and the guard against granting more than one has.
+// Package policy holds what the four RBAC resources share: the rules of roles, and the subjects and role references
+// of bindings.
 package policy
 
 import (

@@ -8,28 +8,25 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/services/apiserver/internal/registry/rbac/policy"
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
-// Resource is the Role without its guard.
-var Resource = rest.Resource[*rbacv1.Role]{
+// Resource is the Role.
+var Resource = resource.Resource[*rbacv1.Role]{
 	Group:    rbacv1.GroupName,
 	Name:     "roles",
 	Singular: "role",
 	New:      func() *rbacv1.Role { return &rbacv1.Role{} },
 	NewList:  func() runtime.Object { return &rbacv1.RoleList{} },
-	Strategy: rest.Strategy[*rbacv1.Role]{Name: rest.PathSegmentName, Validate: Validate, CreateOnUpdate: true},
+	Strategy: resource.Strategy[*rbacv1.Role]{Name: resource.PathSegmentName, Validate: Validate, CreateOnUpdate: true},
 	Columns:  policy.RoleColumns[*rbacv1.Role](),
-}
-
-// Entry is the Role behind the guard against escalation.
-func Entry(authority policy.Authority) rest.Entry {
-	return policy.GuardRole(Resource, authority, rulesOf, grantsTheSame)
 }
 
 // Validate returns what is wrong with a Role.
 func Validate(r *rbacv1.Role) field.ErrorList { return policy.ValidateRules(r.Rules, true) }
 
-func rulesOf(r *rbacv1.Role) []rbacv1.PolicyRule { return r.Rules }
+// RulesOf returns what the role grants.
+func RulesOf(r *rbacv1.Role) []rbacv1.PolicyRule { return r.Rules }
 
-func grantsTheSame(r, old *rbacv1.Role) bool { return equality.Semantic.DeepEqual(r.Rules, old.Rules) }
+// GrantsTheSame tells that r grants nothing that old does not.
+func GrantsTheSame(r, old *rbacv1.Role) bool { return equality.Semantic.DeepEqual(r.Rules, old.Rules) }

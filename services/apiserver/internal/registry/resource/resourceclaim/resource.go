@@ -15,12 +15,13 @@ import (
 
 	"keelson.dev/services/apiserver/internal/registry/resource/device"
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 type claim = resourcev1.ResourceClaim
 
 // Resource is the ResourceClaim with its /status.
-var Resource = rest.Resource[*claim]{
+var Resource = resource.Resource[*claim]{
 	Group:        resourcev1.GroupName,
 	Name:         "resourceclaims",
 	Singular:     "resourceclaim",
@@ -28,20 +29,20 @@ var Resource = rest.Resource[*claim]{
 	NewList:      func() runtime.Object { return &resourcev1.ResourceClaimList{} },
 	NoGeneration: true,
 	Default:      Default,
-	Spec:         rest.PartOf(func(c *claim) *resourcev1.ResourceClaimSpec { return &c.Spec }),
-	Status:       rest.PartOf(func(c *claim) *resourcev1.ResourceClaimStatus { return &c.Status }),
-	Strategy: rest.Strategy[*claim]{
+	Spec:         resource.PartOf(func(c *claim) *resourcev1.ResourceClaimSpec { return &c.Spec }),
+	Status:       resource.PartOf(func(c *claim) *resourcev1.ResourceClaimStatus { return &c.Status }),
+	Strategy: resource.Strategy[*claim]{
 		PrepareForCreate: func(c *claim) { device.DropUnserved(&c.Spec.Devices) },
 		PrepareForUpdate: func(c, _ *claim) { device.DropUnserved(&c.Spec.Devices) },
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,
 	},
-	StatusStrategy: rest.Strategy[*claim]{PrepareForUpdate: prepareStatus, ValidateUpdate: ValidateStatusUpdate},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*claim](),
-		rest.Column("State", "string", "Whether the claim has devices, and whether they are for somebody.",
+	StatusStrategy: resource.Strategy[*claim]{PrepareForUpdate: prepareStatus, ValidateUpdate: ValidateStatusUpdate},
+	Columns: resource.NewColumns(
+		resource.NameColumn[*claim](),
+		resource.Column("State", "string", "Whether the claim has devices, and whether they are for somebody.",
 			func(c *claim) any { return state(c) }),
-		rest.AgeColumn[*claim](),
+		resource.AgeColumn[*claim](),
 	),
 }
 
@@ -55,7 +56,7 @@ type Config struct {
 
 // Entry is the ResourceClaim behind what its writers may.
 func Entry(c Config) rest.Entry {
-	r := Resource
+	r := rest.Serve(Resource)
 	r.Wrap = rest.AskOnCreate(func(ctx context.Context, obj, _ *claim) field.ErrorList {
 		return c.Namespaces.AllowAdmin(ctx, request.NamespaceValue(ctx), device.AsksAsAdmin(&obj.Spec, specPath))
 	})

@@ -12,30 +12,31 @@ import (
 
 	"keelson.dev/services/apiserver/internal/registry/resource/device"
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 type template = resourcev1.ResourceClaimTemplate
 
 // Resource is the ResourceClaimTemplate.
-var Resource = rest.Resource[*template]{
+var Resource = resource.Resource[*template]{
 	Group:    resourcev1.GroupName,
 	Name:     "resourceclaimtemplates",
 	Singular: "resourceclaimtemplate",
 	New:      func() *template { return &template{} },
 	NewList:  func() runtime.Object { return &resourcev1.ResourceClaimTemplateList{} },
 	Default:  func(t *template) { device.Default(&t.Spec.Spec.Devices) },
-	Strategy: rest.Strategy[*template]{
+	Strategy: resource.Strategy[*template]{
 		PrepareForCreate: func(t *template) { device.DropUnserved(&t.Spec.Spec.Devices) },
 		PrepareForUpdate: func(t, _ *template) { device.DropUnserved(&t.Spec.Spec.Devices) },
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,
 	},
-	Columns: rest.NewColumns(rest.NameColumn[*template](), rest.AgeColumn[*template]()),
+	Columns: resource.NewColumns(resource.NameColumn[*template](), resource.AgeColumn[*template]()),
 }
 
 // Entry is the ResourceClaimTemplate of which one that asks as an administrator is for namespaces that allow it.
 func Entry(namespaces device.Namespaces) rest.Entry {
-	r := Resource
+	r := rest.Serve(Resource)
 	r.Wrap = rest.AskOnCreate(func(ctx context.Context, t, _ *template) field.ErrorList {
 		return namespaces.AllowAdmin(ctx, request.NamespaceValue(ctx), device.AsksAsAdmin(&t.Spec.Spec, claimPath))
 	})

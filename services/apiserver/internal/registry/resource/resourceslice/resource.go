@@ -7,12 +7,11 @@ import (
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 type slice = resourcev1.ResourceSlice
@@ -20,39 +19,38 @@ type slice = resourcev1.ResourceSlice
 var help = resourcev1.ResourceSliceSpec{}.SwaggerDoc()
 
 // Resource is the ResourceSlice.
-var Resource = rest.Resource[*slice]{
+var Resource = resource.Resource[*slice]{
 	Group:         resourcev1.GroupName,
 	Name:          "resourceslices",
 	Singular:      "resourceslice",
 	ClusterScoped: true,
 	New:           func() *slice { return &slice{} },
 	NewList:       func() runtime.Object { return &resourcev1.ResourceSliceList{} },
-	Spec:          rest.PartOf(func(s *slice) *resourcev1.ResourceSliceSpec { return &s.Spec }),
-	Strategy: rest.Strategy[*slice]{
-		PrepareForCreate: func(s *slice) { prepare(s, nil, metav1.Now()) },
-		PrepareForUpdate: func(s, old *slice) { prepare(s, old, metav1.Now()) },
+	Spec:          resource.PartOf(func(s *slice) *resourcev1.ResourceSliceSpec { return &s.Spec }),
+	Strategy: resource.Strategy[*slice]{
+		PrepareAt:        prepare,
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,
 		Warnings:         warnings,
 		WarningsOnUpdate: func(s, _ *slice) []string { return warnings(s) },
 	},
-	Fields: []rest.Field[*slice]{
+	Fields: []resource.Field[*slice]{
 		{Label: resourcev1.ResourceSliceSelectorNodeName, Value: nodeName, Indexed: true},
 		{Label: resourcev1.ResourceSliceSelectorDriver, Value: func(s *slice) string { return s.Spec.Driver }},
 		{Label: resourcev1.ResourceSliceSelectorPoolName, Value: func(s *slice) string { return s.Spec.Pool.Name }},
 	},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*slice](),
-		rest.Column("Node", "string", help["nodeName"], func(s *slice) any {
+	Columns: resource.NewColumns(
+		resource.NameColumn[*slice](),
+		resource.Column("Node", "string", help["nodeName"], func(s *slice) any {
 			if s.Spec.NodeName == nil {
 				return table.Unset
 			}
 			return *s.Spec.NodeName
 		}),
-		rest.Column("Driver", "string", help["driver"], func(s *slice) any { return s.Spec.Driver }),
-		rest.Column("Pool", "string", resourcev1.ResourcePool{}.SwaggerDoc()["name"],
+		resource.Column("Driver", "string", help["driver"], func(s *slice) any { return s.Spec.Driver }),
+		resource.Column("Pool", "string", resourcev1.ResourcePool{}.SwaggerDoc()["name"],
 			func(s *slice) any { return s.Spec.Pool.Name }),
-		rest.AgeColumn[*slice](),
+		resource.AgeColumn[*slice](),
 	),
 }
 

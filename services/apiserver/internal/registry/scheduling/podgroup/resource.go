@@ -9,44 +9,46 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var help = schedulingv1beta1.PodGroupSpec{}.SwaggerDoc()
 
 // Resource is the PodGroup with its /status.
-var Resource = rest.Resource[*schedulingv1beta1.PodGroup]{
+var Resource = resource.Resource[*schedulingv1beta1.PodGroup]{
 	Group:    schedulingv1beta1.GroupName,
 	Name:     "podgroups",
 	Singular: "podgroup",
 	New:      func() *schedulingv1beta1.PodGroup { return &schedulingv1beta1.PodGroup{} },
 	NewList:  func() runtime.Object { return &schedulingv1beta1.PodGroupList{} },
 	Default:  Default,
-	Spec:     rest.PartOf(func(g *schedulingv1beta1.PodGroup) *schedulingv1beta1.PodGroupSpec { return &g.Spec }),
-	Status:   rest.PartOf(func(g *schedulingv1beta1.PodGroup) *schedulingv1beta1.PodGroupStatus { return &g.Status }),
-	Strategy: rest.Strategy[*schedulingv1beta1.PodGroup]{
+	Spec:     resource.PartOf(func(g *schedulingv1beta1.PodGroup) *schedulingv1beta1.PodGroupSpec { return &g.Spec }),
+	Status: resource.PartOf(func(g *schedulingv1beta1.PodGroup) *schedulingv1beta1.PodGroupStatus {
+		return &g.Status
+	}),
+	Strategy: resource.Strategy[*schedulingv1beta1.PodGroup]{
 		PrepareForCreate: func(g *schedulingv1beta1.PodGroup) { DropUnserved(&g.Spec) },
 		PrepareForUpdate: func(g, _ *schedulingv1beta1.PodGroup) { DropUnserved(&g.Spec) },
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,
 	},
-	StatusStrategy: rest.Strategy[*schedulingv1beta1.PodGroup]{
+	StatusStrategy: resource.Strategy[*schedulingv1beta1.PodGroup]{
 		PrepareForUpdate: func(g, _ *schedulingv1beta1.PodGroup) { g.Status.ResourceClaimStatuses = nil },
 		ValidateUpdate:   ValidateStatusUpdate,
 	},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*schedulingv1beta1.PodGroup](),
-		rest.Column("Policy", "string", help["schedulingPolicy"],
+	Columns: resource.NewColumns(
+		resource.NameColumn[*schedulingv1beta1.PodGroup](),
+		resource.Column("Policy", "string", help["schedulingPolicy"],
 			func(g *schedulingv1beta1.PodGroup) any { return policyName(&g.Spec.SchedulingPolicy) }),
-		rest.Column("Min Count", "string", schedulingv1beta1.GangSchedulingPolicy{}.SwaggerDoc()["minCount"],
+		resource.Column("Min Count", "string", schedulingv1beta1.GangSchedulingPolicy{}.SwaggerDoc()["minCount"],
 			func(g *schedulingv1beta1.PodGroup) any { return minCount(&g.Spec.SchedulingPolicy) }),
-		rest.Column("Scheduled", "string", "Whether the group has been scheduled, or why it has not.",
+		resource.Column("Scheduled", "string", "Whether the group has been scheduled, or why it has not.",
 			func(g *schedulingv1beta1.PodGroup) any { return scheduled(&g.Status) }),
-		rest.AgeColumn[*schedulingv1beta1.PodGroup](),
-		rest.Column("Workload", "string", help["workloadRef"],
+		resource.AgeColumn[*schedulingv1beta1.PodGroup](),
+		resource.Column("Workload", "string", help["workloadRef"],
 			func(g *schedulingv1beta1.PodGroup) any { return workloadName(&g.Spec) }).Wide(),
-		rest.Column("Priority-Class", "string", help["priorityClassName"],
+		resource.Column("Priority-Class", "string", help["priorityClassName"],
 			func(g *schedulingv1beta1.PodGroup) any { return cmp.Or(g.Spec.PriorityClassName, table.None) }).Wide(),
 	),
 }

@@ -5,17 +5,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/defaults"
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var help = schedulingv1.PriorityClass{}.SwaggerDoc()
 
 // Resource is the PriorityClass.
-var Resource = rest.Resource[*schedulingv1.PriorityClass]{
+var Resource = resource.Resource[*schedulingv1.PriorityClass]{
 	Group:         schedulingv1.GroupName,
 	Name:          "priorityclasses",
 	Singular:      "priorityclass",
@@ -24,20 +23,20 @@ var Resource = rest.Resource[*schedulingv1.PriorityClass]{
 	New:           func() *schedulingv1.PriorityClass { return &schedulingv1.PriorityClass{} },
 	NewList:       func() runtime.Object { return &schedulingv1.PriorityClassList{} },
 	Default:       Default,
-	Strategy: rest.Strategy[*schedulingv1.PriorityClass]{
+	Strategy: resource.Strategy[*schedulingv1.PriorityClass]{
 		PrepareForCreate: func(pc *schedulingv1.PriorityClass) { pc.Generation = 1 },
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,
+		ValidateDelete:   validateDelete,
 	},
-	Wrap: func(s *rest.Storage) genericrest.Storage { return &storage{s} },
-	Columns: rest.NewColumns(
-		rest.NameColumn[*schedulingv1.PriorityClass](),
-		rest.Column("Value", "integer", help["value"],
+	Columns: resource.NewColumns(
+		resource.NameColumn[*schedulingv1.PriorityClass](),
+		resource.Column("Value", "integer", help["value"],
 			func(pc *schedulingv1.PriorityClass) any { return int64(pc.Value) }),
-		rest.Column("Global-Default", "boolean", help["globalDefault"],
+		resource.Column("Global-Default", "boolean", help["globalDefault"],
 			func(pc *schedulingv1.PriorityClass) any { return pc.GlobalDefault }),
-		rest.AgeColumn[*schedulingv1.PriorityClass](),
-		rest.Column("PreemptionPolicy", "string", help["preemptionPolicy"],
+		resource.AgeColumn[*schedulingv1.PriorityClass](),
+		resource.Column("PreemptionPolicy", "string", help["preemptionPolicy"],
 			func(pc *schedulingv1.PriorityClass) any { return string(ptr.Deref(pc.PreemptionPolicy, "")) }),
 	),
 }

@@ -7,34 +7,34 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/scheduling/podgroup"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var help = schedulingv1beta1.WorkloadSpec{}.SwaggerDoc()
 
 // Resource is the Workload. It has no status.
-var Resource = rest.Resource[*schedulingv1beta1.Workload]{
+var Resource = resource.Resource[*schedulingv1beta1.Workload]{
 	Group:    schedulingv1beta1.GroupName,
 	Name:     "workloads",
 	Singular: "workload",
 	New:      func() *schedulingv1beta1.Workload { return &schedulingv1beta1.Workload{} },
 	NewList:  func() runtime.Object { return &schedulingv1beta1.WorkloadList{} },
-	Spec:     rest.PartOf(func(w *schedulingv1beta1.Workload) *schedulingv1beta1.WorkloadSpec { return &w.Spec }),
-	Strategy: rest.Strategy[*schedulingv1beta1.Workload]{
+	Spec:     resource.PartOf(func(w *schedulingv1beta1.Workload) *schedulingv1beta1.WorkloadSpec { return &w.Spec }),
+	Strategy: resource.Strategy[*schedulingv1beta1.Workload]{
 		PrepareForCreate: func(w *schedulingv1beta1.Workload) { dropUnserved(&w.Spec) },
 		PrepareForUpdate: func(w, _ *schedulingv1beta1.Workload) { dropUnserved(&w.Spec) },
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,
 	},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*schedulingv1beta1.Workload](),
-		rest.Column("Controller", "string", help["controllerRef"],
+	Columns: resource.NewColumns(
+		resource.NameColumn[*schedulingv1beta1.Workload](),
+		resource.Column("Controller", "string", help["controllerRef"],
 			func(w *schedulingv1beta1.Workload) any { return controller(&w.Spec) }),
-		rest.Column("Pod Groups", "string", help["podGroupTemplates"],
+		resource.Column("Pod Groups", "string", help["podGroupTemplates"],
 			func(w *schedulingv1beta1.Workload) any { return templateNames(&w.Spec) }),
-		rest.AgeColumn[*schedulingv1beta1.Workload](),
+		resource.AgeColumn[*schedulingv1beta1.Workload](),
 	),
 }
 

@@ -9,14 +9,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/defaults"
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var help = storagev1.CSIDriverSpec{}.SwaggerDoc()
 
 // Resource is the CSIDriver.
-var Resource = rest.Resource[*storagev1.CSIDriver]{
+var Resource = resource.Resource[*storagev1.CSIDriver]{
 	Group:         storagev1.GroupName,
 	Name:          "csidrivers",
 	Singular:      "csidriver",
@@ -24,23 +24,23 @@ var Resource = rest.Resource[*storagev1.CSIDriver]{
 	New:           func() *storagev1.CSIDriver { return &storagev1.CSIDriver{} },
 	NewList:       func() runtime.Object { return &storagev1.CSIDriverList{} },
 	Default:       Default,
-	Spec:          rest.PartOf(func(d *storagev1.CSIDriver) *storagev1.CSIDriverSpec { return &d.Spec }),
-	Strategy: rest.Strategy[*storagev1.CSIDriver]{
+	Spec:          resource.PartOf(func(d *storagev1.CSIDriver) *storagev1.CSIDriverSpec { return &d.Spec }),
+	Strategy: resource.Strategy[*storagev1.CSIDriver]{
 		Name: validName, Validate: Validate, ValidateUpdate: ValidateUpdate,
 	},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*storagev1.CSIDriver](),
+	Columns: resource.NewColumns(
+		resource.NameColumn[*storagev1.CSIDriver](),
 		flagColumn("AttachRequired", "attachRequired",
 			func(s *storagev1.CSIDriverSpec) bool { return ptr.Deref(s.AttachRequired, true) }),
 		flagColumn("PodInfoOnMount", "podInfoOnMount",
 			func(s *storagev1.CSIDriverSpec) bool { return ptr.Deref(s.PodInfoOnMount, false) }),
 		flagColumn("StorageCapacity", "storageCapacity",
 			func(s *storagev1.CSIDriverSpec) bool { return ptr.Deref(s.StorageCapacity, false) }),
-		rest.Column("TokenRequests", "string", help["tokenRequests"], tokensCell),
+		resource.Column("TokenRequests", "string", help["tokenRequests"], tokensCell),
 		flagColumn("RequiresRepublish", "requiresRepublish",
 			func(s *storagev1.CSIDriverSpec) bool { return ptr.Deref(s.RequiresRepublish, false) }),
-		rest.Column("Modes", "string", help["volumeLifecycleModes"], modesCell),
-		rest.AgeColumn[*storagev1.CSIDriver](),
+		resource.Column("Modes", "string", help["volumeLifecycleModes"], modesCell),
+		resource.AgeColumn[*storagev1.CSIDriver](),
 	),
 }
 
@@ -58,8 +58,8 @@ func Default(d *storagev1.CSIDriver) {
 	}
 }
 
-func flagColumn(name, field string, of func(*storagev1.CSIDriverSpec) bool) rest.TableColumn[*storagev1.CSIDriver] {
-	return rest.Column(name, "boolean", help[field], func(d *storagev1.CSIDriver) any { return of(&d.Spec) })
+func flagColumn(name, field string, of func(*storagev1.CSIDriverSpec) bool) resource.TableColumn[*storagev1.CSIDriver] {
+	return resource.Column(name, "boolean", help[field], func(d *storagev1.CSIDriver) any { return of(&d.Spec) })
 }
 
 func tokensCell(d *storagev1.CSIDriver) any {

@@ -5,28 +5,28 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Resource is the CSINode.
-var Resource = rest.Resource[*storagev1.CSINode]{
+var Resource = resource.Resource[*storagev1.CSINode]{
 	Group:         storagev1.GroupName,
 	Name:          "csinodes",
 	Singular:      "csinode",
 	ClusterScoped: true,
 	New:           func() *storagev1.CSINode { return &storagev1.CSINode{} },
 	NewList:       func() runtime.Object { return &storagev1.CSINodeList{} },
-	Strategy: rest.Strategy[*storagev1.CSINode]{
+	Strategy: resource.Strategy[*storagev1.CSINode]{
 		PrepareForCreate: dropHealth,
 		PrepareForUpdate: func(n, _ *storagev1.CSINode) { dropHealth(n) },
 		Validate:         Validate,
 		ValidateUpdate:   ValidateUpdate,
 	},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*storagev1.CSINode](),
-		rest.Column("Drivers", "integer", storagev1.CSINodeSpec{}.SwaggerDoc()["drivers"],
+	Columns: resource.NewColumns(
+		resource.NameColumn[*storagev1.CSINode](),
+		resource.Column("Drivers", "integer", storagev1.CSINodeSpec{}.SwaggerDoc()["drivers"],
 			func(n *storagev1.CSINode) any { return int64(len(n.Spec.Drivers)) }),
-		rest.AgeColumn[*storagev1.CSINode](),
+		resource.AgeColumn[*storagev1.CSINode](),
 	),
 }
 

@@ -4,30 +4,30 @@ package csistoragecapacity
 
 import (
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/kit/fieldcheck"
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var help = storagev1.CSIStorageCapacity{}.SwaggerDoc()
 
 // Resource is the CSIStorageCapacity.
-var Resource = rest.Resource[*storagev1.CSIStorageCapacity]{
+var Resource = resource.Resource[*storagev1.CSIStorageCapacity]{
 	Group:    storagev1.GroupName,
 	Name:     "csistoragecapacities",
 	Singular: "csistoragecapacity",
 	New:      func() *storagev1.CSIStorageCapacity { return &storagev1.CSIStorageCapacity{} },
 	NewList:  func() runtime.Object { return &storagev1.CSIStorageCapacityList{} },
-	Strategy: rest.Strategy[*storagev1.CSIStorageCapacity]{Validate: Validate, ValidateUpdate: ValidateUpdate},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*storagev1.CSIStorageCapacity](),
-		rest.Column("StorageClassName", "string", help["storageClassName"],
+	Strategy: resource.Strategy[*storagev1.CSIStorageCapacity]{Validate: Validate, ValidateUpdate: ValidateUpdate},
+	Columns: resource.NewColumns(
+		resource.NameColumn[*storagev1.CSIStorageCapacity](),
+		resource.Column("StorageClassName", "string", help["storageClassName"],
 			func(c *storagev1.CSIStorageCapacity) any { return c.StorageClassName }),
-		rest.Column("Capacity", "string", help["capacity"], capacityCell),
+		resource.Column("Capacity", "string", help["capacity"], capacityCell),
 	),
 }
 
@@ -51,7 +51,7 @@ func Validate(c *storagev1.CSIStorageCapacity) field.ErrorList {
 	return append(errs, validateSize(c.MaximumVolumeSize, field.NewPath("maximumVolumeSize"))...)
 }
 
-func validateSize(size *resource.Quantity, path *field.Path) field.ErrorList {
+func validateSize(size *quantity.Quantity, path *field.Path) field.ErrorList {
 	if size != nil && size.Sign() < 0 {
 		return field.ErrorList{field.Invalid(path, size.String(), fieldcheck.NotNegative)}
 	}

@@ -9,14 +9,14 @@ import (
 
 	"keelson.dev/kit/defaultclass"
 	"keelson.dev/kit/defaults"
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var help = storagev1.StorageClass{}.SwaggerDoc()
 
 // Resource is the StorageClass.
-var Resource = rest.Resource[*storagev1.StorageClass]{
+var Resource = resource.Resource[*storagev1.StorageClass]{
 	Group:         storagev1.GroupName,
 	Name:          "storageclasses",
 	Singular:      "storageclass",
@@ -25,22 +25,22 @@ var Resource = rest.Resource[*storagev1.StorageClass]{
 	New:           func() *storagev1.StorageClass { return &storagev1.StorageClass{} },
 	NewList:       func() runtime.Object { return &storagev1.StorageClassList{} },
 	Default:       Default,
-	Strategy: rest.Strategy[*storagev1.StorageClass]{
+	Strategy: resource.Strategy[*storagev1.StorageClass]{
 		Validate: Validate, ValidateUpdate: ValidateUpdate, CreateOnUpdate: true,
 	},
-	Columns: rest.NewColumns(
-		rest.NameColumnOf(nameCell),
-		rest.Column("Provisioner", "string", help["provisioner"],
+	Columns: resource.NewColumns(
+		resource.NameColumnOf(nameCell),
+		resource.Column("Provisioner", "string", help["provisioner"],
 			func(c *storagev1.StorageClass) any { return c.Provisioner }),
-		rest.Column("ReclaimPolicy", "string", help["reclaimPolicy"],
+		resource.Column("ReclaimPolicy", "string", help["reclaimPolicy"],
 			func(c *storagev1.StorageClass) any {
 				return string(ptr.Deref(c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete))
 			}),
-		rest.Column("VolumeBindingMode", "string", help["volumeBindingMode"],
+		resource.Column("VolumeBindingMode", "string", help["volumeBindingMode"],
 			func(c *storagev1.StorageClass) any { return string(ptr.Deref(c.VolumeBindingMode, table.Unset)) }),
-		rest.Column("AllowVolumeExpansion", "string", help["allowVolumeExpansion"],
+		resource.Column("AllowVolumeExpansion", "string", help["allowVolumeExpansion"],
 			func(c *storagev1.StorageClass) any { return ptr.Deref(c.AllowVolumeExpansion, false) }),
-		rest.AgeColumn[*storagev1.StorageClass](),
+		resource.AgeColumn[*storagev1.StorageClass](),
 	),
 }
 

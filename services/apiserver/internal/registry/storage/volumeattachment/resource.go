@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var (
@@ -16,33 +16,33 @@ var (
 )
 
 // Resource is the VolumeAttachment with its /status.
-var Resource = rest.Resource[*storagev1.VolumeAttachment]{
+var Resource = resource.Resource[*storagev1.VolumeAttachment]{
 	Group:         storagev1.GroupName,
 	Name:          "volumeattachments",
 	Singular:      "volumeattachment",
 	ClusterScoped: true,
 	New:           func() *storagev1.VolumeAttachment { return &storagev1.VolumeAttachment{} },
 	NewList:       func() runtime.Object { return &storagev1.VolumeAttachmentList{} },
-	Spec: rest.PartOf(func(a *storagev1.VolumeAttachment) *storagev1.VolumeAttachmentSpec {
+	Spec: resource.PartOf(func(a *storagev1.VolumeAttachment) *storagev1.VolumeAttachmentSpec {
 		return &a.Spec
 	}),
-	Status: rest.PartOf(func(a *storagev1.VolumeAttachment) *storagev1.VolumeAttachmentStatus {
+	Status: resource.PartOf(func(a *storagev1.VolumeAttachment) *storagev1.VolumeAttachmentStatus {
 		return &a.Status
 	}),
 	// The field's attachments do not count their generation.
 	NoGeneration:   true,
-	Strategy:       rest.Strategy[*storagev1.VolumeAttachment]{Validate: Validate, ValidateUpdate: ValidateUpdate},
-	StatusStrategy: rest.Strategy[*storagev1.VolumeAttachment]{ValidateUpdate: ValidateStatusUpdate},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*storagev1.VolumeAttachment](),
-		rest.Column("Attacher", "string", specHelp["attacher"],
+	Strategy:       resource.Strategy[*storagev1.VolumeAttachment]{Validate: Validate, ValidateUpdate: ValidateUpdate},
+	StatusStrategy: resource.Strategy[*storagev1.VolumeAttachment]{ValidateUpdate: ValidateStatusUpdate},
+	Columns: resource.NewColumns(
+		resource.NameColumn[*storagev1.VolumeAttachment](),
+		resource.Column("Attacher", "string", specHelp["attacher"],
 			func(a *storagev1.VolumeAttachment) any { return a.Spec.Attacher }),
-		rest.Column("PV", "string", storagev1.VolumeAttachmentSource{}.SwaggerDoc()["persistentVolumeName"],
+		resource.Column("PV", "string", storagev1.VolumeAttachmentSource{}.SwaggerDoc()["persistentVolumeName"],
 			func(a *storagev1.VolumeAttachment) any { return ptr.Deref(a.Spec.Source.PersistentVolumeName, "") }),
-		rest.Column("Node", "string", specHelp["nodeName"],
+		resource.Column("Node", "string", specHelp["nodeName"],
 			func(a *storagev1.VolumeAttachment) any { return a.Spec.NodeName }),
-		rest.Column("Attached", "boolean", statusHelp["attached"],
+		resource.Column("Attached", "boolean", statusHelp["attached"],
 			func(a *storagev1.VolumeAttachment) any { return a.Status.Attached }),
-		rest.AgeColumn[*storagev1.VolumeAttachment](),
+		resource.AgeColumn[*storagev1.VolumeAttachment](),
 	),
 }

@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/kit/fieldcheck"
-	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Resource is the VolumeAttributesClass.
-var Resource = rest.Resource[*storagev1.VolumeAttributesClass]{
+var Resource = resource.Resource[*storagev1.VolumeAttributesClass]{
 	Group:         storagev1.GroupName,
 	Name:          "volumeattributesclasses",
 	Singular:      "volumeattributesclass",
@@ -20,14 +20,14 @@ var Resource = rest.Resource[*storagev1.VolumeAttributesClass]{
 	ClusterScoped: true,
 	New:           func() *storagev1.VolumeAttributesClass { return &storagev1.VolumeAttributesClass{} },
 	NewList:       func() runtime.Object { return &storagev1.VolumeAttributesClassList{} },
-	Strategy: rest.Strategy[*storagev1.VolumeAttributesClass]{
+	Strategy: resource.Strategy[*storagev1.VolumeAttributesClass]{
 		Validate: Validate, ValidateUpdate: ValidateUpdate, CreateOnUpdate: true,
 	},
-	Columns: rest.NewColumns(
-		rest.NameColumn[*storagev1.VolumeAttributesClass](),
-		rest.Column("DriverName", "string", storagev1.VolumeAttributesClass{}.SwaggerDoc()["driverName"],
+	Columns: resource.NewColumns(
+		resource.NameColumn[*storagev1.VolumeAttributesClass](),
+		resource.Column("DriverName", "string", storagev1.VolumeAttributesClass{}.SwaggerDoc()["driverName"],
 			func(c *storagev1.VolumeAttributesClass) any { return c.DriverName }),
-		rest.AgeColumn[*storagev1.VolumeAttributesClass](),
+		resource.AgeColumn[*storagev1.VolumeAttributesClass](),
 	),
 }
 

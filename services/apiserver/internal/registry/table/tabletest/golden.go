@@ -15,8 +15,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"sigs.k8s.io/yaml"
+
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 var update = flag.Bool("update-testdata", false, "write the golden files under testdata anew")
@@ -25,7 +26,7 @@ var update = flag.Bool("update-testdata", false, "write the golden files under t
 var Now = time.Date(2026, time.January, 10, 12, 0, 0, 0, time.UTC)
 
 // Golden renders each testdata/columns/*.yaml of the resource's folder with its columns and compares it with its .txt.
-func Golden[O rest.Object](t *testing.T, resource rest.Resource[O]) {
+func Golden[O resource.Object](t *testing.T, of resource.Resource[O]) {
 	t.Helper()
 	inputs, err := filepath.Glob(filepath.Join("testdata", "columns", "*.yaml"))
 	if err != nil {
@@ -36,13 +37,13 @@ func Golden[O rest.Object](t *testing.T, resource rest.Resource[O]) {
 	}
 	for _, input := range inputs {
 		t.Run(strings.TrimSuffix(filepath.Base(input), ".yaml"), func(t *testing.T) {
-			objects := load(t, input, resource.New)
-			compare(t, strings.TrimSuffix(input, ".yaml")+".txt", render(resource.Columns, objects))
+			objects := load(t, input, of.New)
+			compare(t, strings.TrimSuffix(input, ".yaml")+".txt", render(of.Columns, objects))
 		})
 	}
 }
 
-func load[O rest.Object](t *testing.T, path string, newObject func() O) []O {
+func load[O resource.Object](t *testing.T, path string, newObject func() O) []O {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -60,7 +61,7 @@ func load[O rest.Object](t *testing.T, path string, newObject func() O) []O {
 }
 
 // render prints the table twice: as kubectl get shows it, then with the wide columns.
-func render[O rest.Object](columns rest.Columns[O], objects []O) string {
+func render[O resource.Object](columns resource.Columns[O], objects []O) string {
 	var out bytes.Buffer
 	definitions := columns.Headings()
 	for _, wide := range []bool{false, true} {

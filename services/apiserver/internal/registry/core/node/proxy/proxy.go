@@ -1,4 +1,5 @@
-package node
+// Package proxy serves the Node with its /proxy, which leads to its agent, or to another port of the machine.
+package proxy
 
 import (
 	"context"
@@ -13,12 +14,13 @@ import (
 
 	"keelson.dev/services/apiserver/internal/httpproxy"
 	"keelson.dev/services/apiserver/internal/nodeproxy"
+	"keelson.dev/services/apiserver/internal/registry/core/node"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
-// Entry is the Node with its /proxy, which leads to its agent, or to another port of the machine.
+// Entry is the Node with its /proxy.
 func Entry(nodes *nodeproxy.Nodes, transport http.RoundTripper) rest.Entry {
-	r := Resource
+	r := rest.Serve(node.Resource)
 	r.Subresources = map[string]func(*rest.Storage) genericrest.Storage{
 		"nodes/proxy": func(*rest.Storage) genericrest.Storage { return newProxy(nodes, transport) },
 	}

@@ -1,7 +1,6 @@
-package rest
+package resource
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -46,6 +45,14 @@ func NewColumnsOf[O Object, V any](view func(O) V, columns ...TableColumn[V]) Co
 	}}
 	for _, column := range columns {
 		c.headings = append(c.headings, column.Heading)
+	}
+	return c
+}
+
+// OrNameAndAge are the columns, name and age if there are none.
+func (c Columns[O]) OrNameAndAge() Columns[O] {
+	if c.headings == nil {
+		return NewColumns(NameColumn[O](), AgeColumn[O]())
 	}
 	return c
 }
@@ -103,24 +110,15 @@ func Age(t metav1.Time, now time.Time) string {
 	return duration.HumanDuration(now.Sub(t.Time))
 }
 
-type tableConvertor[O Object] struct{ columns Columns[O] }
-
-func newTableConvertor[O Object](c Columns[O]) tableConvertor[O] {
-	if c.headings == nil {
-		c = NewColumns(NameColumn[O](), AgeColumn[O]())
-	}
-	return tableConvertor[O]{c}
-}
-
-// ConvertToTable implements the API machinery's TableConvertor for one object and for lists.
-func (t tableConvertor[O]) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
+// Table prints an object, or a list of them, as it is now.
+func (c Columns[O]) Table(object runtime.Object, options *metav1.TableOptions, now time.Time) (*metav1.Table, error) {
+	c = c.OrNameAndAge()
 	table := &metav1.Table{}
-	if o, ok := options.(*metav1.TableOptions); !ok || !o.NoHeaders {
-		table.ColumnDefinitions = t.columns.headings
+	if options == nil || !options.NoHeaders {
+		table.ColumnDefinitions = c.headings
 	}
-	now := time.Now()
 	if !meta.IsListType(object) {
-		if err := t.appendRow(table, object, now); err != nil {
+		if err := c.appendRow(table, object, now); err != nil {
 			return nil, err
 		}
 		if m, err := meta.CommonAccessor(object); err == nil {
@@ -129,13 +127,13 @@ func (t tableConvertor[O]) ConvertToTable(_ context.Context, object, options run
 		return table, nil
 	}
 	if err := meta.EachListItem(object, func(item runtime.Object) error {
-		return t.appendRow(table, item, now)
+		return c.appendRow(table, item, now)
 	}); err != nil {
 		return nil, err
 	}
-	if t.columns.Order != nil {
+	if c.Order != nil {
 		slices.SortStableFunc(table.Rows, func(a, b metav1.TableRow) int {
-			return t.columns.Order(a.Object.Object.(O), b.Object.Object.(O))
+			return c.Order(a.Object.Object.(O), b.Object.Object.(O))
 		})
 	}
 	list, err := meta.ListAccessor(object)
@@ -148,14 +146,14 @@ func (t tableConvertor[O]) ConvertToTable(_ context.Context, object, options run
 	return table, nil
 }
 
-func (t tableConvertor[O]) appendRow(table *metav1.Table, object runtime.Object, now time.Time) error {
+func (c Columns[O]) appendRow(table *metav1.Table, object runtime.Object, now time.Time) error {
 	obj, ok := object.(O)
 	if !ok {
 		return fmt.Errorf("printing a %T: not of this resource", object)
 	}
-	row := metav1.TableRow{Cells: t.columns.cells(obj, now), Object: runtime.RawExtension{Object: object}}
-	if t.columns.Conditions != nil {
-		row.Conditions = t.columns.Conditions(obj)
+	row := metav1.TableRow{Cells: c.cells(obj, now), Object: runtime.RawExtension{Object: object}}
+	if c.Conditions != nil {
+		row.Conditions = c.Conditions(obj)
 	}
 	table.Rows = append(table.Rows, row)
 	return nil

@@ -1,4 +1,4 @@
-package rest
+package resource
 
 import "k8s.io/apimachinery/pkg/api/validate/content"
 

@@ -1,4 +1,4 @@
-package rest
+package resource
 
 import (
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -58,8 +58,16 @@ func (r Resource[O]) ObjectWrites() Strategy[O] {
 		if own.PrepareForUpdate != nil {
 			own.PrepareForUpdate(obj, old)
 		}
-		if counted {
+		if counted && own.PrepareAt == nil {
 			RaiseGeneration(obj, old, !r.Spec.same(obj, old))
+		}
+	}
+	if counted && own.PrepareAt != nil {
+		s.PrepareAt = func(obj, old O, now metav1.Time) {
+			own.PrepareAt(obj, old, now)
+			if !isNone(old) {
+				RaiseGeneration(obj, old, !r.Spec.same(obj, old))
+			}
 		}
 	}
 	if own.ValidateUpdate == nil && own.Validate != nil {
@@ -86,4 +94,9 @@ func (r Resource[O]) StatusWrites() Strategy[O] {
 		s.ResetFields = []string{"spec"}
 	}
 	return s
+}
+
+func isNone[O Object](obj O) bool {
+	var none O
+	return any(obj) == any(none)
 }

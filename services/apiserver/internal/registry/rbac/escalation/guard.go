@@ -1,4 +1,6 @@
-package policy
+// Package escalation serves the roles and bindings of group rbac.authorization.k8s.io behind a guard: nobody grants
+// what they do not have.
+package escalation
 
 import (
 	"context"
@@ -19,7 +21,9 @@ import (
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/component-helpers/auth/rbac/validation"
 
+	"keelson.dev/services/apiserver/internal/registry/rbac/policy"
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/resource"
 )
 
 // Authority answers what users may do; the RBAC authorizer gives it.
@@ -42,7 +46,7 @@ type Grant struct {
 
 // Guard keeps users from granting what they do not have: it stands before the storage of a role or binding.
 // Members of system:masters pass, and so does who is allowed the verb escalate on the role, or bind on the role bound.
-type Guard[O rest.Object] struct {
+type Guard[O resource.Object] struct {
 	*rest.Storage
 	resource  schema.GroupResource
 	authority Authority
@@ -50,21 +54,21 @@ type Guard[O rest.Object] struct {
 	unchanged func(obj, old O) bool
 }
 
-var _ genericrest.CreaterUpdater = &Guard[rest.Object]{}
+var _ genericrest.CreaterUpdater = &Guard[resource.Object]{}
 
 // GuardRole puts the guard before a kind of role. unchanged tells that an update grants nothing new.
-func GuardRole[O rest.Object](
-	resource rest.Resource[O], authority Authority, rules func(O) []rbacv1.PolicyRule, unchanged func(obj, old O) bool,
+func GuardRole[O resource.Object](
+	r resource.Resource[O], authority Authority, rules func(O) []rbacv1.PolicyRule, unchanged func(obj, old O) bool,
 ) rest.Entry {
-	return guarded(resource, Guard[O]{
+	return guarded(r, Guard[O]{
 		authority: authority, unchanged: unchanged,
 		grant: func(_ context.Context, obj O) (Grant, error) { return Grant{Rules: rules(obj)}, nil },
 	})
 }
 
 // GuardBinding puts the guard before a kind of binding.
-func GuardBinding[O rest.Object](resource rest.Resource[O], authority Authority, parts Parts[O]) rest.Entry {
-	return guarded(resource, Guard[O]{
+func GuardBinding[O resource.Object](r resource.Resource[O], authority Authority, parts policy.Parts[O]) rest.Entry {
+	return guarded(r, Guard[O]{
 		authority: authority,
 		unchanged: func(obj, old O) bool {
 			ref, subjects := parts(obj)
@@ -79,14 +83,15 @@ func GuardBinding[O rest.Object](resource rest.Resource[O], authority Authority,
 	})
 }
 
-func guarded[O rest.Object](resource rest.Resource[O], guard Guard[O]) rest.Entry {
-	guard.resource = schema.GroupResource{Group: resource.Group, Resource: resource.Name}
-	resource.Wrap = func(s *rest.Storage) genericrest.Storage {
+func guarded[O resource.Object](r resource.Resource[O], guard Guard[O]) rest.Entry {
+	guard.resource = r.GroupResource()
+	served := rest.Serve(r)
+	served.Wrap = func(s *rest.Storage) genericrest.Storage {
 		opened := guard
 		opened.Storage = s
 		return &opened
 	}
-	return resource
+	return served
 }
 
 // Create stores the object if its writer may grant what it grants.
@@ -130,7 +135,7 @@ func (g *Guard[O]) check(ctx context.Context, obj O) error {
 		return apierrors.NewForbidden(g.resource, obj.GetName(), err)
 	}
 	held, err := g.authority.UserRules(ctx, u, namespace)
-	if err := CheckEscalation(u, held, grant.Rules, err); err != nil {
+	if err := Check(u, held, grant.Rules, err); err != nil {
 		return apierrors.NewForbidden(g.resource, obj.GetName(), err)
 	}
 	return nil
@@ -149,9 +154,9 @@ func (g *Guard[O]) exempt(ctx context.Context, u user.Info, namespace, name stri
 	return err == nil && decision == authorizer.DecisionAllow
 }
 
-// CheckEscalation returns an error that names the rules granted but not held. unresolved is why the held rules may be
+// Check returns an error that names the rules granted but not held. unresolved is why the held rules may be
 // incomplete.
-func CheckEscalation(u user.Info, held, granted []rbacv1.PolicyRule, unresolved error) error {
+func Check(u user.Info, held, granted []rbacv1.PolicyRule, unresolved error) error {
 	covered, missing := validation.Covers(held, granted)
 	if covered {
 		return nil

@@ -1,4 +1,4 @@
-package serviceaccount
+package tokenrequest
 
 import (
 	"fmt"
@@ -25,13 +25,13 @@ const (
 	kindNode   = "Node"
 )
 
-// DefaultTokenRequest fills in how long the token is to last.
-func DefaultTokenRequest(r *authenticationv1.TokenRequest) {
+// Default fills in how long the token is to last.
+func Default(r *authenticationv1.TokenRequest) {
 	defaults.SetPtr(&r.Spec.ExpirationSeconds, defaultExpirationSeconds)
 }
 
-// ValidateTokenRequest returns what is wrong with a defaulted request.
-func ValidateTokenRequest(r *authenticationv1.TokenRequest) field.ErrorList {
+// Validate returns what is wrong with a defaulted request.
+func Validate(r *authenticationv1.TokenRequest) field.ErrorList {
 	path := field.NewPath("spec")
 	var errs field.ErrorList
 	seconds := ptr.Deref(r.Spec.ExpirationSeconds, 0)

@@ -1,4 +1,4 @@
-package rest
+package resource
 
 import (
 	"slices"
@@ -55,6 +55,35 @@ func TestWritesFollowFromParts(t *testing.T) {
 		[]string{"status"}) ||
 		!slices.Equal(status.ResetFields, []string{"spec"}) {
 		t.Errorf("fields reset by the object %v, by the status %v", object.ResetFields, status.ResetFields)
+	}
+}
+
+// What a kind prepares with the time is prepared before changes are counted.
+func TestPreparationWithTimesIsCounted(t *testing.T) {
+	r := Resource[*appsv1.Deployment]{
+		Spec: PartOf(func(d *appsv1.Deployment) *appsv1.DeploymentSpec { return &d.Spec }),
+		Strategy: Strategy[*appsv1.Deployment]{PrepareAt: func(d, old *appsv1.Deployment, now metav1.Time) {
+			if old == nil {
+				d.Spec.MinReadySeconds = int32(now.Unix())
+			} else if d.Spec.MinReadySeconds == 0 {
+				d.Spec.MinReadySeconds = old.Spec.MinReadySeconds
+			}
+		}},
+	}
+	rules := r.ObjectWrites()
+	created := &appsv1.Deployment{}
+	rules.PrepareForCreate(created)
+	rules.PrepareAt(created, nil, metav1.Unix(9, 0))
+	if created.Generation != 1 || created.Spec.MinReadySeconds != 9 {
+		t.Errorf("a new one has generation %d and %d seconds", created.Generation, created.Spec.MinReadySeconds)
+	}
+	for seconds, want := range map[int32]int64{0: 1, 9: 1, 8: 2} {
+		updated := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{MinReadySeconds: seconds}}
+		rules.PrepareForUpdate(updated, created)
+		rules.PrepareAt(updated, created, metav1.Unix(10, 0))
+		if updated.Generation != want {
+			t.Errorf("one updated to %d seconds has generation %d, want %d", seconds, updated.Generation, want)
+		}
 	}
 }
 

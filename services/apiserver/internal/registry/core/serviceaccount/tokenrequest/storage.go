@@ -1,4 +1,5 @@
-package serviceaccount
+// Package tokenrequest serves the ServiceAccount with its /token: who creates a TokenRequest there gets a token.
+package tokenrequest
 
 import (
 	"context"
@@ -16,10 +17,11 @@ import (
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/services/apiserver/internal/authn/satoken"
+	"keelson.dev/services/apiserver/internal/registry/core/serviceaccount"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
-var tokenRequestKind = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
+var kind = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
 
 // Issuer signs tokens.
 type Issuer interface {
@@ -27,8 +29,8 @@ type Issuer interface {
 		error)
 }
 
-// Tokens is what /token needs beyond the accounts.
-type Tokens struct {
+// Config is what /token needs beyond the accounts.
+type Config struct {
 	// Issuer signs the tokens; nil: there is no /token.
 	Issuer Issuer
 	// Objects finds what tokens are bound to.
@@ -37,35 +39,51 @@ type Tokens struct {
 	Audiences []string
 }
 
-// tokenStorage is /token: creating a TokenRequest there returns it with a token.
-type tokenStorage struct {
+// Entry is the ServiceAccount and, if tokens can be issued, its /token.
+func Entry(c Config) rest.Entry {
+	r := rest.Serve(serviceaccount.Resource)
+	r.Register = func(s *runtime.Scheme) {
+		s.AddTypeDefaultingFunc(&authenticationv1.TokenRequest{}, func(obj any) {
+			Default(obj.(*authenticationv1.TokenRequest))
+		})
+	}
+	if c.Issuer != nil {
+		r.Subresources = map[string]func(*rest.Storage) genericrest.Storage{
+			"serviceaccounts/token": func(s *rest.Storage) genericrest.Storage { return newStorage(s, c) },
+		}
+	}
+	return r
+}
+
+// storage is /token: creating a TokenRequest there returns it with a token.
+type storage struct {
 	accounts *rest.Storage
-	tokens   Tokens
+	config   Config
 	now      func() time.Time
 }
 
 var (
-	_ genericrest.NamedCreater             = &tokenStorage{}
-	_ genericrest.GroupVersionKindProvider = &tokenStorage{}
+	_ genericrest.NamedCreater             = &storage{}
+	_ genericrest.GroupVersionKindProvider = &storage{}
 )
 
-func newTokenStorage(accounts *rest.Storage, tokens Tokens) *tokenStorage {
-	return &tokenStorage{accounts: accounts, tokens: tokens, now: time.Now}
+func newStorage(accounts *rest.Storage, config Config) *storage {
+	return &storage{accounts: accounts, config: config, now: time.Now}
 }
 
 // New returns an empty TokenRequest.
-func (s *tokenStorage) New() runtime.Object { return &authenticationv1.TokenRequest{} }
+func (s *storage) New() runtime.Object { return &authenticationv1.TokenRequest{} }
 
 // Destroy leaves the store, which belongs to the accounts, open.
-func (s *tokenStorage) Destroy() {}
+func (s *storage) Destroy() {}
 
 // GroupVersionKind tells that the object is a TokenRequest, although the path is in the core group.
-func (s *tokenStorage) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
-	return tokenRequestKind
+func (s *storage) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
+	return kind
 }
 
 // Create issues a token for the account called name.
-func (s *tokenStorage) Create(ctx context.Context, name string, obj runtime.Object,
+func (s *storage) Create(ctx context.Context, name string, obj runtime.Object,
 	validate genericrest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	asked, ok := obj.(*authenticationv1.TokenRequest)
 	if !ok {
@@ -85,19 +103,19 @@ func (s *tokenStorage) Create(ctx context.Context, name string, obj runtime.Obje
 		}
 	}
 	if len(req.Spec.Audiences) == 0 { // admission is to see whether somebody asked for them
-		req.Spec.Audiences = s.tokens.Audiences
+		req.Spec.Audiences = s.config.Audiences
 	}
 	bound, err := s.bound(ctx, account, req.Spec.BoundObjectRef)
 	if err != nil {
 		return nil, err
 	}
-	if req.Status, err = s.tokens.Issuer.Issue(bound, req.Spec, s.now()); err != nil {
+	if req.Status, err = s.config.Issuer.Issue(bound, req.Spec, s.now()); err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
 	return req, nil
 }
 
-func (s *tokenStorage) account(ctx context.Context, name string) (*corev1.ServiceAccount, error) {
+func (s *storage) account(ctx context.Context, name string) (*corev1.ServiceAccount, error) {
 	obj, err := s.accounts.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
 		return nil, err
@@ -106,7 +124,7 @@ func (s *tokenStorage) account(ctx context.Context, name string) (*corev1.Servic
 }
 
 // prepare completes the request and checks it.
-func (s *tokenStorage) prepare(req *authenticationv1.TokenRequest, account *corev1.ServiceAccount) error {
+func (s *storage) prepare(req *authenticationv1.TokenRequest, account *corev1.ServiceAccount) error {
 	if req.Name != "" && req.Name != account.Name {
 		return apierrors.NewBadRequest(fmt.Sprintf(
 			"metadata.name: the token is asked for %q, the path names the service account %q", req.Name, account.Name))
@@ -116,14 +134,14 @@ func (s *tokenStorage) prepare(req *authenticationv1.TokenRequest, account *core
 			"metadata.namespace: the token is asked for in %q, the path names %q", req.Namespace, account.Namespace))
 	}
 	req.Name, req.Namespace, req.CreationTimestamp = account.Name, account.Namespace, metav1.NewTime(s.now())
-	if errs := ValidateTokenRequest(req); len(errs) > 0 {
-		return apierrors.NewInvalid(tokenRequestKind.GroupKind(), account.Name, errs)
+	if errs := Validate(req); len(errs) > 0 {
+		return apierrors.NewInvalid(kind.GroupKind(), account.Name, errs)
 	}
 	return nil
 }
 
 // bound finds the objects whose end will be the token's end.
-func (s *tokenStorage) bound(ctx context.Context, account *corev1.ServiceAccount,
+func (s *storage) bound(ctx context.Context, account *corev1.ServiceAccount,
 	ref *authenticationv1.BoundObjectReference) (satoken.Bound, error) {
 	bound := satoken.Bound{ServiceAccount: account}
 	if ref == nil {
@@ -140,12 +158,12 @@ func (s *tokenStorage) bound(ctx context.Context, account *corev1.ServiceAccount
 		found, err = s.bindPod(ctx, &bound, ref.Name)
 	case kindSecret:
 		resource = "secrets"
-		if bound.Secret, err = s.tokens.Objects.Secret(ctx, account.Namespace, ref.Name); err == nil {
+		if bound.Secret, err = s.config.Objects.Secret(ctx, account.Namespace, ref.Name); err == nil {
 			found = bound.Secret.UID
 		}
 	case kindNode:
 		resource = "nodes"
-		if bound.Node, err = s.tokens.Objects.Node(ctx, ref.Name); err == nil {
+		if bound.Node, err = s.config.Objects.Node(ctx, ref.Name); err == nil {
 			found = bound.Node.UID
 		}
 	}
@@ -159,9 +177,9 @@ func (s *tokenStorage) bound(ctx context.Context, account *corev1.ServiceAccount
 }
 
 // bindPod binds to a Pod that runs as the account, and names the Pod's Node if it has one.
-func (s *tokenStorage) bindPod(ctx context.Context, bound *satoken.Bound, name string) (types.UID, error) {
+func (s *storage) bindPod(ctx context.Context, bound *satoken.Bound, name string) (types.UID, error) {
 	namespace := request.NamespaceValue(ctx)
-	pod, err := s.tokens.Objects.Pod(ctx, namespace, name)
+	pod, err := s.config.Objects.Pod(ctx, namespace, name)
 	if err != nil {
 		return "", err
 	}
@@ -174,7 +192,7 @@ func (s *tokenStorage) bindPod(ctx context.Context, bound *satoken.Bound, name s
 	if pod.Spec.NodeName == "" {
 		return pod.UID, nil
 	}
-	node, err := s.tokens.Objects.Node(ctx, pod.Spec.NodeName)
+	node, err := s.config.Objects.Node(ctx, pod.Spec.NodeName)
 	if apierrors.IsNotFound(err) {
 		node, err = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName}}, nil
 	}

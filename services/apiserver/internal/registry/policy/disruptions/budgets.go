@@ -1,4 +1,5 @@
-package poddisruptionbudget
+// Package disruptions serves the PodDisruptionBudget, so that evictions can read the budgets and spend them.
+package disruptions
 
 import (
 	"context"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
+	"keelson.dev/services/apiserver/internal/registry/policy/poddisruptionbudget"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
@@ -18,7 +20,7 @@ type Budgets struct{ storage *rest.Storage }
 
 // Entry is the PodDisruptionBudget, whose store budgets then reads and writes.
 func Entry(budgets *Budgets) rest.Entry {
-	r := Resource
+	r := rest.Serve(poddisruptionbudget.Resource)
 	r.Wrap = func(s *rest.Storage) genericrest.Storage {
 		budgets.storage = s
 		return s

@@ -1,8 +1,9 @@
-package rest
+package resource
 
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +19,7 @@ func TestOrderOfRows(t *testing.T) {
 	ordered := columns
 	ordered.Order = func(a, b *corev1.ConfigMap) int { return strings.Compare(a.Name, b.Name) }
 	for want, c := range map[string]Columns[*corev1.ConfigMap]{"b a c": columns, "a b c": ordered} {
-		table, err := newTableConvertor(c).ConvertToTable(t.Context(), list, nil)
+		table, err := c.Table(list, nil, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

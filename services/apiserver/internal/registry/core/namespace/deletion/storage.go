@@ -1,4 +1,6 @@
-package namespace
+// Package deletion serves the Namespace, whose deletion is its own: the first delete marks it, and it goes with the
+// last of its finalizers of either kind.
+package deletion
 
 import (
 	"context"
@@ -15,6 +17,7 @@ import (
 	storeerr "k8s.io/apiserver/pkg/storage/errors"
 	"k8s.io/apiserver/pkg/util/dryrun"
 
+	"keelson.dev/services/apiserver/internal/registry/core/namespace"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
@@ -34,6 +37,14 @@ var (
 	_ genericrest.GracefulDeleter = &storage{}
 	_ genericrest.Scoper          = &storage{}
 )
+
+// Entry is the Namespace.
+func Entry() rest.Entry {
+	r := rest.Serve(namespace.Resource)
+	r.Wrap = func(s *rest.Storage) genericrest.Storage { return newStorage(s) }
+	r.Customize = func(store *genericregistry.Store) { store.ShouldDeleteDuringUpdate = shouldDeleteDuringUpdate }
+	return r
+}
 
 func newStorage(s *rest.Storage) *storage {
 	return &storage{
@@ -95,7 +106,7 @@ func (s *storage) terminate(ctx context.Context, name string, validate genericre
 				return nil, err
 			}
 		}
-		markTerminating(ns, options, now)
+		namespace.MarkTerminating(ns, options, now)
 		return ns, nil
 	})
 	out := s.store.New()
@@ -127,7 +138,7 @@ func preconditioned(options *metav1.DeleteOptions, ns *corev1.Namespace) *metav1
 func conflict(name, what, asked, found string) error {
 	//nolint:staticcheck // The text is the API's.
 	reason := fmt.Errorf("Precondition failed: %s in precondition: %s, %s in object meta: %s", what, asked, what, found)
-	return apierrors.NewConflict(schema.GroupResource{Resource: Resource.Name}, name, reason)
+	return apierrors.NewConflict(schema.GroupResource{Resource: namespace.Resource.Name}, name, reason)
 }
 
 // shouldDeleteDuringUpdate removes a deleted namespace with the update that takes the last finalizer of either kind.

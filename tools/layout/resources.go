@@ -1,0 +1,135 @@
+package layout
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+const (
+	apiserver        = "services/apiserver/internal/"
+	apiserverLibrary = "k8s.io/apiserver/"
+	keelson          = "keelson.dev/"
+)
+
+// resourceFolders say what an API resource is.
+var resourceFolders = regexp.MustCompile(`^` + apiserver + `(resource|registry/[^/]+/[^/]+)$`)
+
+// servingFolders are those that serve something themselves, or compile expressions as the library's admission does.
+var servingFolders = regexp.MustCompile(`^` + apiserver + `registry/(` +
+	`admissionregistration/(expression|mutatingadmissionpolicy|mutatingadmissionpolicybinding|` +
+	`mutatingwebhookconfiguration|paramrights|validatingadmissionpolicy|validatingadmissionpolicybinding|` +
+	`validatingwebhookconfiguration|webhook)|` +
+	`authentication/tokenreview|authorization/accessreview|core/(componentstatus|pod|service)|` +
+	`metrics/(nodemetrics|podmetrics)|policy/disruptions|rbac/escalation|` +
+	`resource/(resourceclaim|resourceclaimtemplate))$`)
+
+// pureLibrary is what the library has of data, arithmetic and the language of expressions.
+var pureLibrary = regexp.MustCompile(
+	`^k8s\.io/apiserver/pkg/(apis/flowcontrol/bootstrap|util/shufflesharding|cel(/environment)?)$`)
+
+// checkResources finds the resource folders that import the library k8s.io/apiserver, themselves or by way of other
+// packages: what a resource is has nothing to do with how it is served, and its tests are built without that.
+func checkResources(repository fs.FS) ([]Finding, error) {
+	folders, err := fs.Glob(repository, apiserver+"registry/*/*")
+	if err != nil {
+		return nil, fmt.Errorf("listing the resources: %w", err)
+	}
+	w := ways{repository: repository, known: map[string]string{}}
+	var findings []Finding
+	for _, folder := range append(folders, apiserver+"resource") {
+		if !resourceFolders.MatchString(folder) {
+			continue
+		}
+		way, err := w.toLibrary(folder)
+		switch serves := servingFolders.MatchString(folder); {
+		case err != nil:
+			return findings, err
+		case way != "" && !serves:
+			findings = append(findings, Finding{folder, fmt.Sprintf("imports %s: what a resource is goes without the "+
+				"API machinery, a package beside it serves it", way)})
+		case way == "" && serves:
+			findings = append(findings, Finding{folder, "does without k8s.io/apiserver: take it off servingFolders"})
+		}
+	}
+	return findings, nil
+}
+
+// ways are the imports that lead from packages to the library.
+type ways struct {
+	repository fs.FS
+	known      map[string]string
+}
+
+// toLibrary is by which packages the folder comes to the library, empty: it does not.
+func (w ways) toLibrary(folder string) (string, error) {
+	if way, known := w.known[folder]; known {
+		return way, nil
+	}
+	names, err := fs.Glob(w.repository, folder+"/*.go")
+	if err != nil {
+		return "", fmt.Errorf("listing %s: %w", folder, err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		imports, err := importsOf(w.repository, name)
+		if err != nil {
+			return "", err
+		}
+		for _, imported := range imports {
+			way, err := w.byImport(imported)
+			if err != nil {
+				return "", err
+			}
+			if way != "" {
+				w.known[folder] = way
+				return way, nil
+			}
+		}
+	}
+	w.known[folder] = ""
+	return "", nil
+}
+
+func (w ways) byImport(imported string) (string, error) {
+	own, ours := strings.CutPrefix(imported, keelson)
+	switch {
+	case strings.HasPrefix(imported, apiserverLibrary) && !pureLibrary.MatchString(imported):
+		return imported, nil
+	case !ours:
+		return "", nil
+	}
+	way, err := w.toLibrary(own)
+	if way != "" {
+		way = path.Base(own) + ", which imports " + way
+	}
+	return way, err
+}
+
+// importsOf are the imports of a file.
+func importsOf(repository fs.FS, name string) ([]string, error) {
+	content, err := fs.ReadFile(repository, name)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), name, content, parser.ImportsOnly)
+	if err != nil {
+		return nil, fmt.Errorf("parsing: %w", err)
+	}
+	var all []string
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, fmt.Errorf("reading an import of %s: %w", name, err)
+		}
+		all = append(all, imported)
+	}
+	return all, nil
+}
