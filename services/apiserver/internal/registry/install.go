@@ -144,8 +144,6 @@ type Group struct {
 func Groups(c Config) []Group {
 	events, newerEvents := rest.ServeInTwoGroups(event.KeptFor(c.EventTTL), eventsv1.GroupName, event.NewerStrategy)
 	budgets := &disruptions.Budgets{}
-	// Whoever writes roles and bindings cannot grant more than they have.
-	var guard escalation.Authority = c.Authorizer
 	return []Group{
 		{corev1.GroupName, []rest.Entry{
 			componentstatus.Entry(c.Leases, c.Store),
@@ -153,8 +151,8 @@ func Groups(c Config) []Group {
 			rest.Serve(endpoints.Resource),
 			events,
 			rest.Serve(limitrange.Resource),
-			deletion.Entry(),
-			proxy.Entry(c.Nodes, c.Transport),
+			deletion.Namespace(),
+			proxy.Node(c.Nodes, c.Transport),
 			rest.Serve(persistentvolume.Resource),
 			rest.Serve(persistentvolumeclaim.Resource),
 			pod.Entry(pod.Config{Nodes: c.Nodes, Node: c.Node, Budgets: budgets, Transport: c.Transport,
@@ -164,7 +162,7 @@ func Groups(c Config) []Group {
 			rest.Serve(resourcequota.Resource),
 			rest.Serve(secret.Resource),
 			service.Entry(c.Services),
-			tokenrequest.Entry(c.Tokens),
+			tokenrequest.ServiceAccount(c.Tokens),
 		}},
 		{admissionregistrationv1.GroupName, []rest.Entry{
 			mutatingadmissionpolicy.Entry(c.Params),
@@ -206,13 +204,8 @@ func Groups(c Config) []Group {
 			rest.ServeWrapped(servicecidr.Resource, c.Services.ClusterIPs.OpenRanges),
 		}},
 		{nodev1.GroupName, []rest.Entry{rest.Serve(runtimeclass.Resource)}},
-		{policyv1.GroupName, []rest.Entry{disruptions.Entry(budgets)}},
-		{rbacv1.GroupName, []rest.Entry{
-			escalation.GuardRole(clusterrole.Resource, guard, clusterrole.RulesOf, clusterrole.GrantsTheSame),
-			escalation.GuardBinding(clusterrolebinding.Resource, guard, clusterrolebinding.Parts),
-			escalation.GuardRole(role.Resource, guard, role.RulesOf, role.GrantsTheSame),
-			escalation.GuardBinding(rolebinding.Resource, guard, rolebinding.Parts),
-		}},
+		{policyv1.GroupName, []rest.Entry{disruptions.PodDisruptionBudget(budgets)}},
+		{rbacv1.GroupName, roleEntries(c.Authorizer)},
 		{resourcev1.GroupName, deviceEntries(c)},
 		{schedulingv1.GroupName, []rest.Entry{
 			rest.Serve(podgroup.Resource),
@@ -227,6 +220,16 @@ func Groups(c Config) []Group {
 			rest.Serve(volumeattachment.Resource),
 			rest.Serve(volumeattributesclass.Resource),
 		}},
+	}
+}
+
+// roleEntries are the roles and bindings, of which nobody writes one that grants more than they have.
+func roleEntries(authority escalation.Authority) []rest.Entry {
+	return []rest.Entry{
+		escalation.GuardRole(clusterrole.Resource, authority, clusterrole.RulesOf, clusterrole.GrantsTheSame),
+		escalation.GuardBinding(clusterrolebinding.Resource, authority, clusterrolebinding.Parts),
+		escalation.GuardRole(role.Resource, authority, role.RulesOf, role.GrantsTheSame),
+		escalation.GuardBinding(rolebinding.Resource, authority, rolebinding.Parts),
 	}
 }
 

@@ -39,37 +39,18 @@ func KeepMetadata[O Object](get func(O) *metav1.ObjectMeta) func(obj, old O) {
 // ObjectWrites are the complete rules for writes of the object: the kind's own and what follows from Spec and Status.
 func (r Resource[O]) ObjectWrites() Strategy[O] {
 	own, s := r.Strategy, r.Strategy
-	counted := r.Spec != nil && !r.NoGeneration
 	s.PrepareForCreate = func(obj O) {
 		if r.Status != nil && !r.StatusOnCreate {
 			r.Status.empty(obj)
 		}
-		if counted {
+		if r.counted() {
 			obj.SetGeneration(1)
 		}
 		if own.PrepareForCreate != nil {
 			own.PrepareForCreate(obj)
 		}
 	}
-	s.PrepareForUpdate = func(obj, old O) {
-		if r.Status != nil {
-			r.Status.keep(obj, old)
-		}
-		if own.PrepareForUpdate != nil {
-			own.PrepareForUpdate(obj, old)
-		}
-		if counted && own.PrepareAt == nil {
-			RaiseGeneration(obj, old, !r.Spec.same(obj, old))
-		}
-	}
-	if counted && own.PrepareAt != nil {
-		s.PrepareAt = func(obj, old O, now metav1.Time) {
-			own.PrepareAt(obj, old, now)
-			if !isNone(old) {
-				RaiseGeneration(obj, old, !r.Spec.same(obj, old))
-			}
-		}
-	}
+	s.PrepareForUpdate, s.PrepareAt = r.preparesUpdate()
 	if own.ValidateUpdate == nil && own.Validate != nil {
 		s.ValidateUpdate = func(obj, _ O) field.ErrorList { return own.Validate(obj) }
 	}
@@ -78,6 +59,34 @@ func (r Resource[O]) ObjectWrites() Strategy[O] {
 	}
 	return s
 }
+
+// preparesUpdate counts the changes of the spec after all that is prepared.
+func (r Resource[O]) preparesUpdate() (forUpdate func(obj, old O), at func(obj, old O, now metav1.Time)) {
+	own := r.Strategy
+	forUpdate = func(obj, old O) {
+		if r.Status != nil {
+			r.Status.keep(obj, old)
+		}
+		if own.PrepareForUpdate != nil {
+			own.PrepareForUpdate(obj, old)
+		}
+		if r.counted() && own.PrepareAt == nil {
+			RaiseGeneration(obj, old, !r.Spec.same(obj, old))
+		}
+	}
+	if !r.counted() || own.PrepareAt == nil {
+		return forUpdate, own.PrepareAt
+	}
+	return forUpdate, func(obj, old O, now metav1.Time) {
+		own.PrepareAt(obj, old, now)
+		if !isNone(old) {
+			RaiseGeneration(obj, old, !r.Spec.same(obj, old))
+		}
+	}
+}
+
+// counted tells whether metadata.generation counts the changes of the spec.
+func (r Resource[O]) counted() bool { return r.Spec != nil && !r.NoGeneration }
 
 // StatusWrites are the complete rules for writes of /status.
 func (r Resource[O]) StatusWrites() Strategy[O] {

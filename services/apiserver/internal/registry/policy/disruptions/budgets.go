@@ -15,17 +15,15 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
-// Budgets is how evictions read and spend the budgets. It has them once the store of Entry is open.
+// Budgets is how evictions read and spend the budgets. It has them once the store of PodDisruptionBudget is open.
 type Budgets struct{ storage *rest.Storage }
 
-// Entry is the PodDisruptionBudget, whose store budgets then reads and writes.
-func Entry(budgets *Budgets) rest.Entry {
-	r := rest.Serve(poddisruptionbudget.Resource)
-	r.Wrap = func(s *rest.Storage) genericrest.Storage {
+// PodDisruptionBudget is the PodDisruptionBudget, whose store budgets then reads and writes.
+func PodDisruptionBudget(budgets *Budgets) rest.Entry {
+	return rest.ServeWrapped(poddisruptionbudget.Resource, func(s *rest.Storage) genericrest.Storage {
 		budgets.storage = s
 		return s
-	}
-	return r
+	})
 }
 
 // List returns the budgets of the context's namespace as they are stored now.

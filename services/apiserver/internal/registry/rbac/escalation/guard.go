@@ -85,13 +85,11 @@ func GuardBinding[O resource.Object](r resource.Resource[O], authority Authority
 
 func guarded[O resource.Object](r resource.Resource[O], guard Guard[O]) rest.Entry {
 	guard.resource = r.GroupResource()
-	served := rest.Serve(r)
-	served.Wrap = func(s *rest.Storage) genericrest.Storage {
+	return rest.ServeWrapped(r, func(s *rest.Storage) genericrest.Storage {
 		opened := guard
 		opened.Storage = s
 		return &opened
-	}
-	return served
+	})
 }
 
 // Create stores the object if its writer may grant what it grants.

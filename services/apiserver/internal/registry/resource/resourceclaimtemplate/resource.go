@@ -36,9 +36,7 @@ var Resource = resource.Resource[*template]{
 
 // Entry is the ResourceClaimTemplate of which one that asks as an administrator is for namespaces that allow it.
 func Entry(namespaces device.Namespaces) rest.Entry {
-	r := rest.Serve(Resource)
-	r.Wrap = rest.AskOnCreate(func(ctx context.Context, t, _ *template) field.ErrorList {
+	return rest.ServeWrapped(Resource, rest.AskOnCreate(func(ctx context.Context, t, _ *template) field.ErrorList {
 		return namespaces.AllowAdmin(ctx, request.NamespaceValue(ctx), device.AsksAsAdmin(&t.Spec.Spec, claimPath))
-	})
-	return r
+	}))
 }

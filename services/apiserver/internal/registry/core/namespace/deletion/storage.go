@@ -38,8 +38,8 @@ var (
 	_ genericrest.Scoper          = &storage{}
 )
 
-// Entry is the Namespace.
-func Entry() rest.Entry {
+// Namespace is the Namespace with its own way to be deleted.
+func Namespace() rest.Entry {
 	r := rest.Serve(namespace.Resource)
 	r.Wrap = func(s *rest.Storage) genericrest.Storage { return newStorage(s) }
 	r.Customize = func(store *genericregistry.Store) { store.ShouldDeleteDuringUpdate = shouldDeleteDuringUpdate }

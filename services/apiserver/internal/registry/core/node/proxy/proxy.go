@@ -18,8 +18,8 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
-// Entry is the Node with its /proxy.
-func Entry(nodes *nodeproxy.Nodes, transport http.RoundTripper) rest.Entry {
+// Node is the Node with its /proxy.
+func Node(nodes *nodeproxy.Nodes, transport http.RoundTripper) rest.Entry {
 	r := rest.Serve(node.Resource)
 	r.Subresources = map[string]func(*rest.Storage) genericrest.Storage{
 		"nodes/proxy": func(*rest.Storage) genericrest.Storage { return newProxy(nodes, transport) },

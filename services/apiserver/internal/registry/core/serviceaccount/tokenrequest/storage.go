@@ -39,8 +39,8 @@ type Config struct {
 	Audiences []string
 }
 
-// Entry is the ServiceAccount and, if tokens can be issued, its /token.
-func Entry(c Config) rest.Entry {
+// ServiceAccount is the ServiceAccount and, if tokens can be issued, its /token.
+func ServiceAccount(c Config) rest.Entry {
 	r := rest.Serve(serviceaccount.Resource)
 	r.Register = func(s *runtime.Scheme) {
 		s.AddTypeDefaultingFunc(&authenticationv1.TokenRequest{}, func(obj any) {
