@@ -1,8 +1,8 @@
 // Package layout checks what no linter of the field knows: the length of files, the names of packages, that the
 // features of one service do not import each other, that nobody forces a deletion who may not, that tests do not sleep,
 // that no request can end its daemon by a goroutine and no connections take all files, that no number of seconds
-// overflows, that who keeps what an informer tells knows when that is whole, that what a resource is knows nothing of how
-// it is served, and what each module requires.
+// overflows, that who keeps what an informer tells knows when that is whole, that what a resource is knows nothing of
+// how it is served, and what each module requires.
 package layout
 
 import (

@@ -46,15 +46,12 @@ func checkResources(repository fs.FS) ([]Finding, error) {
 		if !resourceFolders.MatchString(folder) {
 			continue
 		}
-		way, err := w.toLibrary(folder)
-		switch serves := servingFolders.MatchString(folder); {
-		case err != nil:
+		message, err := w.check(folder)
+		if err != nil {
 			return findings, err
-		case way != "" && !serves:
-			findings = append(findings, Finding{folder, fmt.Sprintf("imports %s: what a resource is goes without the "+
-				"API machinery, a package beside it serves it", way)})
-		case way == "" && serves:
-			findings = append(findings, Finding{folder, "does without k8s.io/apiserver: take it off servingFolders"})
+		}
+		if message != "" {
+			findings = append(findings, Finding{folder, message})
 		}
 	}
 	return findings, nil
@@ -66,17 +63,45 @@ type ways struct {
 	known      map[string]string
 }
 
+// check tells what is wrong with a resource folder.
+func (w ways) check(folder string) (string, error) {
+	code, err := w.toLibrary(folder)
+	switch serving := servingFolders.MatchString(folder); {
+	case err != nil:
+		return "", err
+	case serving && code == "":
+		return "does without k8s.io/apiserver: take it off servingFolders", nil
+	case serving:
+		return "", nil
+	case code != "":
+		return fmt.Sprintf("imports %s: what a resource is goes without the API machinery, a package beside it serves "+
+			"it", code), nil
+	}
+	tests, err := w.byFiles(folder, true)
+	if tests == "" {
+		return "", err
+	}
+	return fmt.Sprintf("has a test that imports %s: what needs a server is tested in internal/resourcetest", tests), nil
+}
+
 // toLibrary is by which packages the folder comes to the library, empty: it does not.
 func (w ways) toLibrary(folder string) (string, error) {
 	if way, known := w.known[folder]; known {
 		return way, nil
 	}
+	way, err := w.byFiles(folder, false)
+	w.known[folder] = way
+	return way, err
+}
+
+// byFiles is by which packages the folder's code, or that of its tests, comes to the library.
+func (w ways) byFiles(folder string, tests bool) (string, error) {
 	names, err := fs.Glob(w.repository, folder+"/*.go")
 	if err != nil {
 		return "", fmt.Errorf("listing %s: %w", folder, err)
 	}
 	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
+		if strings.HasSuffix(name, "_test.go") != tests {
 			continue
 		}
 		imports, err := importsOf(w.repository, name)
@@ -84,17 +109,11 @@ func (w ways) toLibrary(folder string) (string, error) {
 			return "", err
 		}
 		for _, imported := range imports {
-			way, err := w.byImport(imported)
-			if err != nil {
-				return "", err
-			}
-			if way != "" {
-				w.known[folder] = way
-				return way, nil
+			if way, err := w.byImport(imported); err != nil || way != "" {
+				return way, err
 			}
 		}
 	}
-	w.known[folder] = ""
 	return "", nil
 }
 

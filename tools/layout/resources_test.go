@@ -15,27 +15,31 @@ func TestCheckResources(t *testing.T) {
 	importing := func(all ...string) *fstest.MapFile {
 		return &fstest.MapFile{Data: []byte("package a\nimport (\n\"" + strings.Join(all, "\"\n\"") + "\"\n)\n")}
 	}
+	type tree = fstest.MapFS
 	for name, c := range map[string]struct {
-		files fstest.MapFS
+		files tree
 		want  string // part of the one finding; empty when there must be none
 	}{
-		"a resource that imports the library": {fstest.MapFS{folder + "/resource.go": importing("fmt", library)},
+		"a resource that imports the library": {tree{folder + "/resource.go": importing("fmt", library)},
 			folder + ": imports " + library},
-		"one that comes to it by others": {fstest.MapFS{
+		"one that comes to it by others": {tree{
 			folder + "/resource.go":   importing(keelson + apiserver + "a"),
 			apiserver + "a/a.go":      importing(keelson + apiserver + "b"),
 			apiserver + "b/b.go":      importing(library),
 			apiserver + "b/b_test.go": importing("fmt"),
 		}, "imports a, which imports b, which imports " + library},
-		"what a resource is made of": {fstest.MapFS{apiserver + "resource/resource.go": importing(library)},
+		"what a resource is made of": {tree{apiserver + "resource/resource.go": importing(library)},
 			apiserver + "resource: imports"},
-		"one whose test imports it":   {fstest.MapFS{folder + "/server_test.go": importing(library)}, ""},
-		"one with data of it":         {fstest.MapFS{folder + "/a.go": importing("k8s.io/apiserver/pkg/cel")}, ""},
-		"one with another part":       {fstest.MapFS{folder + "/a.go": importing("k8s.io/apiserver/pkg/cel/lazy")}, "cel/lazy"},
-		"a package beside a resource": {fstest.MapFS{folder + "/rollback/a.go": importing(library)}, ""},
-		"a group's own package":       {fstest.MapFS{apiserver + "registry/metrics/entries.go": importing(library)}, ""},
-		"one that serves":             {fstest.MapFS{pod + "/log.go": importing(library)}, ""},
-		"one that serves no more":     {fstest.MapFS{pod + "/log.go": importing("fmt")}, "take it off servingFolders"},
+		"one whose test imports it": {tree{folder + "/server_test.go": importing(library)},
+			"has a test that imports " + library},
+		"one that serves, with its test": {tree{pod + "/log.go": importing(library),
+			pod + "/server_test.go": importing(library)}, ""},
+		"one with data of it":         {tree{folder + "/a.go": importing("k8s.io/apiserver/pkg/cel")}, ""},
+		"one with another part":       {tree{folder + "/a.go": importing("k8s.io/apiserver/pkg/cel/lazy")}, "cel/lazy"},
+		"a package beside a resource": {tree{folder + "/rollback/a.go": importing(library)}, ""},
+		"a group's own package":       {tree{apiserver + "registry/metrics/entries.go": importing(library)}, ""},
+		"one that serves":             {tree{pod + "/log.go": importing(library)}, ""},
+		"one that serves no more":     {tree{pod + "/log.go": importing("fmt")}, "take it off servingFolders"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			findings, err := checkResources(c.files)
