@@ -87,8 +87,12 @@ func (g *global) either() string {
 	return g.own()
 }
 
-func newRoot() *cobra.Command {
-	g := &global{dataDir: os.Getenv("KEELSON_DATA_DIR")}
+// Root is keel with all its commands, as it is without anything in the environment: what describes them reads it.
+func Root() *cobra.Command { return rootOf(&global{}) }
+
+func newRoot() *cobra.Command { return rootOf(&global{dataDir: os.Getenv("KEELSON_DATA_DIR")}) }
+
+func rootOf(g *global) *cobra.Command {
 	root := &cobra.Command{
 		Use: "keel", Short: "keel runs and inspects a Keelson mesh on this machine", Version: daemon.Version(),
 		SilenceErrors: true, SilenceUsage: true,
