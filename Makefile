@@ -11,7 +11,7 @@ export PATH := $(BIN):$(PATH)
 
 # The modules of go.work are built as one, so that each dependency compiles once; ALONE are outside of it. Lint also asks each
 # module's own go.mod whether it requires what it imports, which the workspace would hide.
-ALONE := test/images tools/pins/runc
+ALONE := test/images tools/pins/runc deploy/packages
 workspace = GOWORK=$$(case " $(ALONE) " in *" $(1) "*) echo off;; esac)
 
 DATA_DIR ?= .keelson
@@ -197,8 +197,8 @@ repeat-meshes: ## run the tests with whole meshes ROUNDS times beside a load, an
 	@cd $(ROOT)/tools && $(GO) build -o $(STAMPS)/repeat ./cmd/repeat && cd $(ROOT) && $(STAMPS)/repeat -n $(ROUNDS) -make test-meshes 	  -events '$(BIN)/test-times/integration.json $(BIN)/test-times/e2e-*.json'
 
 .PHONY: test-all
-test-all: ## run every test whatever the caches hold, in another order, what simulated nodes suffice for on real ones, and the short form of those on machines
-	@KEELSON_ALL=1 $(MAKE) --no-print-directory test test-vm-short TESTFLAGS="-count=1 -shuffle=on"
+test-all: ## run every test whatever the caches hold, in another order, what simulated nodes suffice for on real ones, the packages in a Debian, and the short form of those on machines
+	@KEELSON_ALL=1 $(MAKE) --no-print-directory test test-packages test-vm-short TESTFLAGS="-count=1 -shuffle=on"
 
 .PHONY: test-times
 test-times: ## tell what took longest of the tests that ran last
@@ -282,6 +282,20 @@ generate: $(STAMPS)/codegen ## regenerate proto/ and the OpenAPI definitions
 chart: $(STAMPS)/helm ## check and package the Helm chart into bin/
 	@test -e $(ROOT)/deploy/helm/keelson/Chart.yaml || { echo "deploy/helm/keelson holds no chart" >&2; exit 1; }
 	@$(BIN)/helm lint $(ROOT)/deploy/helm/keelson && $(BIN)/helm package -d $(BIN) $(ROOT)/deploy/helm/keelson
+
+# What is packed is what was built and tested, so the packages are for this machine's architecture. Their dates are the commit's.
+.PHONY: packages
+packages: build images ## pack what a mesh needs into bin/packages: a .deb, an .rpm and a tarball
+	@echo "==> packing $(VERSION)"
+	@rm -rf $(STAMPS)/reference; epoch=$${SOURCE_DATE_EPOCH:-$$(git -C $(ROOT) log -1 --format=%ct)} && \
+	(cd $(ROOT)/cli && SOURCE_DATE_EPOCH=$$epoch $(GO) run ./cmd/keel-reference $(STAMPS)/reference) && \
+	cd $(ROOT)/deploy/packages && GOWORK=off $(GO) run . --root $(ROOT) --bin $(BIN) --reference $(STAMPS)/reference \
+	  --modules "$$($(GO) env GOMODCACHE)" --goroot "$$($(GO) env GOROOT)" --out $(BIN)/packages --version $(VERSION) --epoch $$epoch
+
+.PHONY: test-packages
+test-packages: vm-tools packages ## install, upgrade and remove the packages in a Debian that is fetched for it (root, apt)
+	@echo "==> testing the packages"; cd $(ROOT)/deploy/packages && GOWORK=off KEELSON_PACKAGES=$(BIN)/packages \
+	  $(GO) test -count 1 -timeout 30m -exec "unshare --mount" -run InDebian -v .
 
 .PHONY: clean
 clean: ## remove bin/ (the data directory stays: use make down)

@@ -65,6 +65,20 @@ func TestUnits(t *testing.T) {
 	}
 }
 
+// The scripts of deploy/packages look for these lines: they keep the programs that a unit starts.
+func TestPackagesFindUnits(t *testing.T) {
+	for command, in := range map[string]ProcessInput{"keel init": machineInput(), "keel join": workerInput()} {
+		in.Programs = "/usr/lib/keelson/bin"
+		for _, unit := range slices.Concat(DecideUnits(in, sumsOf(in))...) {
+			if !strings.HasPrefix(unit.Content, "# Written by "+command+" ") ||
+				!strings.Contains(unit.Content, "\nExecStart=/usr/lib/keelson/bin/") ||
+				!strings.HasPrefix(unit.Name, "keelson-") {
+				t.Errorf("%s is\n%s", unit.Name, unit.Content)
+			}
+		}
+	}
+}
+
 // The processes under systemd are those of keel up, argument for argument.
 func TestUnitsRunTheProcessesOfTheMesh(t *testing.T) {
 	in := machineInput()
