@@ -178,8 +178,8 @@ test-meshes:
 	@$(MAKE) --no-print-directory -j2 test-integration test-e2e
 
 .PHONY: test-vm
-test-vm: vm-tools build images ## test on emulated machines with systemd and cgroup v2: the kernel's part, and keel init
-	@echo "==> testing test/vm"; cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test -count 1 -timeout 75m -v ./vm/
+test-vm: vm-tools packages ## test on emulated machines with systemd and cgroup v2: the kernel's part, keel init, keel join and the package
+	@echo "==> testing test/vm"; cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test -count 1 -timeout 100m -v ./vm/
 
 .PHONY: test-vm-short
 test-vm-short: vm-tools

@@ -220,3 +220,33 @@ func TestProgramsThatAMeshNeedsStay(t *testing.T) {
 		t.Errorf("the package is %s, and no mesh needs it", got)
 	}
 }
+
+// TestWordsOfPackageManagers calls the scripts as dpkg and as rpm do, which says how many of the package will be left.
+func TestWordsOfPackageManagers(t *testing.T) {
+	d := debian{t.TempDir()}
+	d.put(t, unit, ofInit)
+	d.put(t, "var/lib/keelson/key", "key")
+	for _, test := range []struct {
+		script  string
+		refuses bool
+		says    string
+		words   []string
+	}{
+		{"preremove.sh", true, "keel reset --yes", []string{"remove", "0"}},
+		{"preremove.sh", false, "", []string{"upgrade", "1", "deconfigure", "failed-upgrade"}},
+		{"postinstall.sh", false, "keel init starts anew", []string{"configure", "1", "2"}},
+		{"postinstall.sh", false, "", []string{"abort-remove", "abort-upgrade"}},
+		{"postremove.sh", false, "is kept", []string{"purge", "0"}},
+		{"postremove.sh", false, "", []string{"remove", "upgrade", "1", "abort-install", "disappear"}},
+	} {
+		for _, word := range test.words {
+			command := exec.CommandContext(t.Context(), "sh", filepath.Join("scripts", test.script), word)
+			command.Env = append(os.Environ(), "DPKG_ROOT="+d.root)
+			out, err := command.CombinedOutput()
+			if (err != nil) != test.refuses || !strings.Contains(string(out), test.says) ||
+				test.says == "" && len(out) > 0 {
+				t.Errorf("%s %s: %v, and it says\n%s", test.script, word, err, out)
+			}
+		}
+	}
+}

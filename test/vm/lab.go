@@ -27,8 +27,9 @@ const buildTimeout = 10 * time.Minute
 type lab struct {
 	root Root
 	dir  string
-	// payload is the disk of most machines, meshPayload that of those which run a mesh.
-	payload, meshPayload func() (string, error)
+	// payload is the disk of most machines, meshPayload that of those which run a mesh, packagePayload that of those
+	// which install it before.
+	payload, meshPayload, packagePayload func() (string, error)
 }
 
 // setUp is done by the first test that starts a machine.
@@ -56,6 +57,9 @@ var setUp = sync.OnceValues(func() (*lab, error) {
 		}),
 		meshPayload: sync.OnceValues(func() (string, error) {
 			return buildPayload(dir, "mesh", "2G", programs)
+		}),
+		packagePayload: sync.OnceValues(func() (string, error) {
+			return buildPayload(dir, "package", "512M", debianPackage)
 		}),
 	}, nil
 })
@@ -147,6 +151,18 @@ func programs(ctx context.Context, tree string) error {
 				return fmt.Errorf("taking %s, which make build images makes: %w\n%s", file, err, out)
 			}
 		}
+	}
+	return nil
+}
+
+// debianPackage puts the package for Debian beside the program.
+func debianPackage(ctx context.Context, tree string) error {
+	found, err := filepath.Glob(filepath.Join(scenario.BinDir(), "packages", "*.deb"))
+	if err != nil || len(found) != 1 {
+		return fmt.Errorf("taking the package, which make packages makes: there are %d, %w", len(found), err)
+	}
+	if out, err := output(ctx, "cp", found[0], filepath.Join(tree, "keelson.deb")); err != nil {
+		return fmt.Errorf("taking %s: %w\n%s", found[0], err, out)
 	}
 	return nil
 }

@@ -39,6 +39,8 @@ type Config struct {
 	Address netip.Prefix
 	// Mesh is set where it has the programs and images of a mesh, in payloadMount/bin.
 	Mesh bool
+	// Package is set where it has the package for Debian, as payloadMount/keelson.deb.
+	Package bool
 }
 
 // Machine is a machine with a disk of its own, which keeps its content when the machine is off.
@@ -65,8 +67,11 @@ func New(t testing.TB, config Config) *Machine {
 		m.MemoryMiB = 2048
 	}
 	build := l.payload
-	if config.Mesh {
+	switch {
+	case config.Mesh:
 		build = l.meshPayload
+	case config.Package:
+		build = l.packagePayload
 	}
 	var err error
 	if m.payload, err = build(); err != nil {
