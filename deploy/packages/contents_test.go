@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -140,7 +141,7 @@ var shared = []string{"/usr/", "/usr/bin/", "/usr/lib/", "/usr/share/", "/usr/sh
 func TestDeb(t *testing.T) {
 	in := fixture(t, "v1.2.3-rc.1")
 	deb, _, _ := packed(t, in)
-	if want := "keelson_1.2.3~rc.1_amd64.deb"; !strings.HasSuffix(deb, "/"+want) {
+	if want := "keelson_1.2.3~rc.1_" + runtime.GOARCH + ".deb"; !strings.HasSuffix(deb, "/"+want) {
 		t.Errorf("it is %s; want %s", deb, want)
 	}
 	members := readDeb(t, deb)
@@ -164,7 +165,7 @@ func TestDeb(t *testing.T) {
 		t.Fatal(err)
 	}
 	control := readTar(t, packed)
-	for _, line := range []string{"Package: keelson", "Version: 1.2.3~rc.1", "Architecture: amd64",
+	for _, line := range []string{"Package: keelson", "Version: 1.2.3~rc.1", "Architecture: " + runtime.GOARCH,
 		"Recommends: systemd, kmod, ca-certificates", "Depends: libc6 (>= 2."} {
 		if text := control["/control"].content; !strings.Contains("\n"+text, "\n"+line) {
 			t.Errorf("%q is not in\n%s", line, text)
@@ -176,10 +177,13 @@ func TestDeb(t *testing.T) {
 	}
 }
 
+// rpmArch are our architectures in the words of RPM.
+var rpmArch = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
+
 func TestRPM(t *testing.T) {
 	in := fixture(t, "v1.2.3-14-gabc1234")
 	_, name, _ := packed(t, in)
-	if want := "keelson-1.2.3+14.gabc1234-1.x86_64.rpm"; !strings.HasSuffix(name, "/"+want) {
+	if want := "keelson-1.2.3+14.gabc1234-1." + rpmArch[runtime.GOARCH] + ".rpm"; !strings.HasSuffix(name, "/"+want) {
 		t.Errorf("it is %s; want %s", name, want)
 	}
 	file, err := os.Open(name)
@@ -262,7 +266,7 @@ func readPayload(t *testing.T, rpm *rpmutils.Rpm) map[string]string {
 func TestTarball(t *testing.T) {
 	in := fixture(t, "v1.2.3")
 	_, _, name := packed(t, in)
-	if want := "keelson-1.2.3-linux-amd64.tar.gz"; !strings.HasSuffix(name, "/"+want) {
+	if want := "keelson-1.2.3-linux-" + runtime.GOARCH + ".tar.gz"; !strings.HasSuffix(name, "/"+want) {
 		t.Errorf("it is %s; want %s", name, want)
 	}
 	file, err := os.Open(name)

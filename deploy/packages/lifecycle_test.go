@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -23,7 +24,7 @@ func newDebian(t *testing.T) debian {
 		}
 	}
 	d.put(t, "var/lib/dpkg/status", "Package: libc6\nStatus: install ok installed\nMaintainer: nobody\n"+
-		"Architecture: amd64\nMulti-Arch: same\nVersion: 2.34\nDescription: C library\n")
+		"Architecture: "+runtime.GOARCH+"\nMulti-Arch: same\nVersion: 99\nDescription: C library\n")
 	return d
 }
 
@@ -198,7 +199,8 @@ func TestProgramsThatAMeshNeedsStay(t *testing.T) {
 	// A shim that keel up has left, or a daemon; and after an upgrade their programs are there no more.
 	for _, program := range []string{"containerd-shim-runc-v2", "keelson-podgc"} {
 		t.Run(program, func(t *testing.T) {
-			run := exec.Command(filepath.Join(d.root, "usr/lib/keelson/bin", program), "600")
+			run := exec.Command(filepath.Join(d.root, "usr/lib/keelson/bin", program))
+			run.Args = []string{"sleep", "600"}
 			if err := run.Start(); err != nil {
 				t.Fatal(err)
 			}

@@ -91,7 +91,8 @@ func TestReadOfPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for machine, want := range map[byte]string{8: "is built for EM_MIPS", 183: "is built for arm64, and others for"} {
+	foreign := map[string]byte{"amd64": 183, "arm64": 62}[link.arch]
+	for machine, want := range map[byte]string{8: "is built for EM_MIPS", foreign: ", and others for " + link.arch} {
 		other[18], other[19] = machine, 0
 		file := filepath.Join(t.TempDir(), "other")
 		if err := os.WriteFile(file, other, 0o755); err != nil {
