@@ -96,6 +96,8 @@ type Options struct {
 	Log   *zap.Logger
 	// State is told of leases, queues and errors.
 	State *introspect.State
+	// Election says how the process stands for the Leases.
+	Election election.Options
 	// Controllers are all that may run here.
 	Controllers []Registration
 }
@@ -115,7 +117,7 @@ type Group struct {
 // New connects to nothing yet. It fails on options that could never work.
 func New(o Options) (*Group, error) {
 	ctrllog.SetLogger(zapr.NewLogger(o.Log))
-	elector, err := election.New(o.Config, o.State)
+	elector, err := election.New(o.Config, o.State, o.Election)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -51,6 +52,7 @@ type Elector struct {
 	// Identity is unique to the process.
 	Identity string
 	Timing   Timing
+	Options
 	client   kubernetes.Interface
 	observer Observer
 	clock    func() time.Duration
@@ -60,7 +62,7 @@ type Elector struct {
 }
 
 // New returns an elector whose identity is the host name and a random part.
-func New(config *rest.Config, observer Observer) (*Elector, error) {
+func New(config *rest.Config, observer Observer, options Options) (*Elector, error) {
 	// The roles of a process renew their Leases at the same moments.
 	always := func(context.Context) error { return nil }
 	client, err := kubernetes.NewForConfig(batch.Over(config, always))
@@ -71,7 +73,9 @@ func New(config *rest.Config, observer Observer) (*Elector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("naming the elector: %w", err)
 	}
-	return newElector(host+"_"+uuid.NewString(), client, observer, sinceBoot), nil
+	e := newElector(host+"_"+uuid.NewString(), client, observer, sinceBoot)
+	e.Options = options
+	return e, nil
 }
 
 func newElector(identity string, client kubernetes.Interface, observer Observer, clock func() time.Duration) *Elector {
@@ -85,9 +89,10 @@ func newElector(identity string, client kubernetes.Interface, observer Observer,
 // up and stood for again. Over a connection of Fence, lead writes with that context or one made of it, and with no
 // other.
 func (e *Elector) Run(ctx context.Context, role string, lead func(context.Context) error) error {
+	c := &candidacy{identity: e.Identity, fallback: e.Fallback, begun: e.clock()}
 	for ctx.Err() == nil {
 		e.observer.Campaigning(role)
-		if err := e.campaign(ctx, role, lead); err != nil {
+		if err := e.campaign(ctx, role, c, lead); err != nil {
 			e.observer.Failed(role, err)
 		}
 		select {
@@ -99,20 +104,20 @@ func (e *Elector) Run(ctx context.Context, role string, lead func(context.Contex
 }
 
 // campaign waits for the role, leads once, and gives the role up.
-func (e *Elector) campaign(ctx context.Context, role string, lead func(context.Context) error) error {
+func (e *Elector) campaign(ctx context.Context, role string, c *candidacy, lead func(context.Context) error) error {
 	// Electing outlives ctx, so that the Lease is renewed while lead winds up.
 	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	lock := &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: Namespace, Name: role},
-		Client:     e.client.CoordinationV1(),
-		LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
-	}
 	t := &term{role: role, clock: e.clock, stop: stop, done: make(chan struct{})}
+	lock := timedLock{&leaseLock{leases: e.client.CoordinationV1().Leases(Namespace), role: role,
+		identity: e.Identity, fallback: e.Fallback}, e, t, c}
+	if !e.awaitTurn(ctx, lock) {
+		return nil
+	}
 	// The term ends by itself when the Lease does: these are the longest times that there may be.
 	most := e.Timing.stretched(mostStretch)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: timedLock{lock, e, t}, Name: role,
+		Lock: lock, Name: role,
 		LeaseDuration: most.LeaseDuration, RenewDeadline: most.RenewDeadline,
 		RetryPeriod: soonest(e.Timing.RetryPeriod), // from the end of a renewal on: the next begins on time
 		Callbacks: leaderelection.LeaderCallbacks{
@@ -129,34 +134,62 @@ func (e *Elector) campaign(ctx context.Context, role string, lead func(context.C
 	if err != nil {
 		return fmt.Errorf("standing for %s: %w", role, err)
 	}
-	defer context.AfterFunc(ctx, t.abandon)()
+	defer context.AfterFunc(ctx, t.yield)()
 	elector.Run(electing)
 	served, err := t.end()
 	if !served {
 		return nil
 	}
 	e.observer.Lost(role)
-	return errors.Join(err, e.release(lock))
+	return errors.Join(err, e.release(lock.leaseLock))
+}
+
+// awaitTurn waits until the process may stand for the role, which a fallback may not always; it returns false when ctx
+// ended first. It looks at all roles at the same moments.
+func (e *Elector) awaitTurn(ctx context.Context, lock timedLock) bool {
+	for holder := ""; e.Fallback && ctx.Err() == nil; {
+		_, _, err := lock.look(ctx)
+		switch {
+		case apierrors.IsNotFound(err):
+			return true
+		case err != nil:
+			e.observer.Failed(lock.role, fmt.Errorf("looking whether the lease is held: %w", err))
+		case lock.candidacy.mayStand(lock.view(), e.stretch()):
+			return true
+		case lock.view().holder != holder:
+			holder = lock.view().holder
+			e.observer.Elected(lock.role, holder)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(glance - e.clock()%glance):
+		}
+	}
+	return ctx.Err() == nil
 }
 
 // release gives the Lease up at once. client-go's own release would come before lead has returned where a renewal
 // failed.
-func (e *Elector) release(lock *resourcelock.LeaseLock) error {
+func (e *Elector) release(lock *leaseLock) error {
 	ctx, cancel := context.WithTimeout(context.Background(), e.timing().RetryPeriod)
 	defer cancel()
-	record, _, err := lock.Get(ctx)
-	if err != nil {
-		return fmt.Errorf("reading the lease to give it up: %w", err)
+	for {
+		record, _, err := lock.Get(ctx)
+		if err != nil {
+			return fmt.Errorf("reading the lease to give it up: %w", err)
+		}
+		if record.HolderIdentity != e.Identity {
+			return nil
+		}
+		now := metav1.Now()
+		err = lock.Update(ctx, resourcelock.LeaderElectionRecord{
+			LeaderTransitions: record.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now,
+		})
+		switch {
+		case err == nil:
+			return nil
+		case !apierrors.IsConflict(err): // Else a candidate has asked for it meanwhile.
+			return fmt.Errorf("giving the lease up: %w", err)
+		}
 	}
-	if record.HolderIdentity != e.Identity {
-		return nil
-	}
-	now := metav1.Now()
-	err = lock.Update(ctx, resourcelock.LeaderElectionRecord{
-		LeaderTransitions: record.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now,
-	})
-	if err != nil {
-		return fmt.Errorf("giving the lease up: %w", err)
-	}
-	return nil
 }

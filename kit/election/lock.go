@@ -14,28 +14,47 @@ import (
 // process begin at the same moment: an idle mesh does little else than to renew its Leases, and what goes together
 // costs a fraction.
 type timedLock struct {
-	resourcelock.Interface
+	*leaseLock
 
-	elector *Elector
-	term    *term
+	elector   *Elector
+	term      *term
+	candidacy *candidacy
 }
 
 // Get implements resourcelock.Interface. A leader that reads of another one leads no more; client-go would go on trying
-// until the deadline of its renewal.
-func (l timedLock) Get(ctx context.Context) (record *resourcelock.LeaderElectionRecord, raw []byte, err error) {
+// until the deadline of its renewal. A fallback that reads of a preferred candidate gives way.
+func (l timedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.look(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch lease := l.view(); {
+	case lease.holder != l.identity && l.term.serving():
+		l.term.lose()
+	case !l.candidacy.mayStand(lease, l.elector.stretch()):
+		l.term.yield()
+	case l.candidacy.asks(lease):
+		// Who is refused asks again at the next look.
+		_ = l.elector.timed(ctx, func(ctx context.Context, _ time.Duration, _ Timing) error { return l.ask(ctx) })
+	}
+	return record, raw, nil
+}
+
+// look reads the Lease and keeps in mind what it said.
+func (l timedLock) look(ctx context.Context) (record *resourcelock.LeaderElectionRecord, raw []byte, err error) {
 	err = l.elector.timed(ctx, func(ctx context.Context, _ time.Duration, _ Timing) error {
-		record, raw, err = l.Interface.Get(ctx)
+		record, raw, err = l.leaseLock.Get(ctx)
 		return err
 	})
-	if err == nil && record.HolderIdentity != l.Identity() && l.term.serving() {
-		l.term.lose()
+	if err == nil {
+		l.candidacy.see(l.view(), l.elector.clock(), l.elector.stretch())
 	}
 	return record, raw, err
 }
 
 // Create implements resourcelock.Interface.
 func (l timedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.renew(ctx, record, l.Interface.Create)
+	return l.renew(ctx, record, l.leaseLock.Create)
 }
 
 // Update implements resourcelock.Interface.
@@ -52,11 +71,15 @@ func (l timedLock) Update(ctx context.Context, record resourcelock.LeaderElectio
 		}
 		record.RenewTime = metav1.Now()
 	}
-	return l.renew(ctx, record, l.Interface.Update)
+	return l.renew(ctx, record, l.leaseLock.Update)
 }
 
 func (l timedLock) renew(ctx context.Context, record resourcelock.LeaderElectionRecord,
 	write func(context.Context, resourcelock.LeaderElectionRecord) error) error {
+	// client-go takes a Lease also when the election has just ended.
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	return l.elector.timed(ctx, func(ctx context.Context, sent time.Duration, timing Timing) error {
 		record.LeaseDurationSeconds = int(timing.LeaseDuration / time.Second)
 		l.term.renewing(sent, timing)
@@ -87,8 +110,10 @@ func (e *Elector) timed(ctx context.Context,
 }
 
 // timing is that of the present pace.
-func (e *Elector) timing() Timing {
+func (e *Elector) timing() Timing { return e.Timing.stretched(e.stretch()) }
+
+func (e *Elector) stretch() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.Timing.stretched(e.pace.stretch)
+	return e.pace.stretch
 }

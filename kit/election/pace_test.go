@@ -286,7 +286,7 @@ func (a *apiWithoutLeases) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestRolesRenewTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &apiWithoutLeases{}
-		elector, err := New(&rest.Config{Host: "http://apiserver", Transport: api, QPS: -1}, silent{})
+		elector, err := New(&rest.Config{Host: "http://apiserver", Transport: api, QPS: -1}, silent{}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

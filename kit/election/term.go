@@ -52,14 +52,16 @@ func (t *term) serve(ctx, held context.Context, lead func(context.Context) error
 	t.lost, t.err = true, err
 }
 
-// abandon ends the election at once if lead has not begun; else lead's own context does it.
-func (t *term) abandon() {
+// yield ends the term while its Lease is held: lead's context ends, and the Lease is renewed until lead has returned.
+func (t *term) yield() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.begun {
-		t.over = true
-		t.stop()
+	if t.begun {
+		t.quit()
+		return
 	}
+	t.over = true
+	t.stop()
 }
 
 // lose ends lead's context at once, and with it the term.

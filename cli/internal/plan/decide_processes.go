@@ -205,8 +205,9 @@ func (in ProcessInput) apiserver() Process {
 	return Process{Name: APIServer, Program: "keelson-apiserver", Args: args, ReadyURL: in.ServerURL() + "/readyz"}
 }
 
+// client is a copy of a daemon that starts the mesh and leaves its Leases to copies that run on it.
 func (in ProcessInput) client(daemon string) Process {
-	args := append(in.common(daemon), "--kubeconfig="+in.Layout.Kubeconfig(daemon))
+	args := append(in.common(daemon), "--kubeconfig="+in.Layout.Kubeconfig(daemon), "--fallback")
 	if daemon == WorkloadControllers {
 		ca := in.Layout.PKI("ca.crt")
 		args = append(args, "--root-ca-file="+ca, podRangeFlag+"="+in.Ranges.Pod.String(),

@@ -18,6 +18,7 @@ import (
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/cork"
 	"keelson.dev/kit/daemon"
+	"keelson.dev/kit/election"
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/fieldmask"
 	"keelson.dev/kit/gather"
@@ -36,6 +37,8 @@ type Config struct {
 	*daemon.Environment // may be nil
 	// REST is the connection to the apiserver.
 	REST *rest.Config
+	// Election says how the process stands for the collectors' Leases.
+	Election election.Options
 	// TerminatedPodThreshold is how many finished Pods may stay; 0 or less keeps them all.
 	TerminatedPodThreshold int
 	// NodeHealth says how patient the collector nodehealth is; the zero value stands for its defaults.
@@ -67,7 +70,7 @@ func Run(ctx context.Context, c Config) error {
 		Config:  mask.Over(connection),
 		Scheme:  clientgoscheme.Scheme,
 		Cache:   cache.Options{NewInformer: newInformer, DefaultTransform: strip},
-		Log:     c.Log, State: c.State,
+		Log:     c.Log, State: c.State, Election: c.Election,
 		Controllers: collectors.All(collectors.Options{TerminatedPodThreshold: c.TerminatedPodThreshold,
 			NodeHealth: cmp.Or(c.NodeHealth, nodehealth.DefaultSettings())}),
 	})

@@ -34,6 +34,7 @@ func Daemon() daemon.Daemon {
 // AddFlags implements daemon.Options.
 func (o *options) AddFlags(fs *pflag.FlagSet) {
 	o.client.AddFlags(fs)
+	o.config.Election.AddFlags(fs)
 	fs.IntVar(&o.config.TerminatedPodThreshold, "terminated-pod-gc-threshold", o.config.TerminatedPodThreshold,
 		"how many finished Pods may stay; 0 or less keeps them all")
 	o.config.NodeHealth.AddFlags(fs)

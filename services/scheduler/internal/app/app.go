@@ -35,6 +35,8 @@ type Config struct {
 	*daemon.Environment // may be nil
 	// REST is the connection to the apiserver.
 	REST *rest.Config
+	// Election says how the process stands for the profiles' Leases.
+	Election election.Options
 	// Scheduler is the content of a KubeSchedulerConfiguration file; without profiles it is that of no file.
 	Scheduler config.Config
 	// Seed decides between nodes of equal score; 0 takes one from the clock.
@@ -88,7 +90,7 @@ func Run(ctx context.Context, c Config) error {
 	if s.feed, err = feed.New(api, newInformer, s.loop.deliver); err != nil {
 		return err
 	}
-	if s.elector, err = election.New(c.REST, c.State); err != nil {
+	if s.elector, err = election.New(c.REST, c.State, c.Election); err != nil {
 		return err
 	}
 	for _, unused := range c.Scheduler.Unused {

@@ -8,12 +8,14 @@ import (
 
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/daemon"
+	"keelson.dev/kit/election"
 	"keelson.dev/services/scheduler/internal/config"
 )
 
 // options are the flags of the daemon.
 type options struct {
 	client     client.Options
+	election   election.Options
 	configFile string
 	scheduler  config.Config
 }
@@ -27,6 +29,7 @@ func Daemon() daemon.Daemon {
 // AddFlags binds the flags.
 func (o *options) AddFlags(fs *pflag.FlagSet) {
 	o.client.AddFlags(fs)
+	o.election.AddFlags(fs)
 	fs.StringVar(&o.configFile, "scheduler-config", "",
 		"KubeSchedulerConfiguration `file` (kubescheduler.config.k8s.io/v1); without it one profile, "+
 			"default-scheduler, uses every rule")
@@ -49,5 +52,5 @@ func (o *options) run(ctx context.Context, e *daemon.Environment) error {
 	if err != nil {
 		return daemon.UsageError(err)
 	}
-	return Run(ctx, Config{Environment: e, REST: rest, Scheduler: o.scheduler})
+	return Run(ctx, Config{Environment: e, REST: rest, Election: o.election, Scheduler: o.scheduler})
 }

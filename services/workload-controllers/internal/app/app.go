@@ -16,6 +16,7 @@ import (
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/cork"
 	"keelson.dev/kit/daemon"
+	"keelson.dev/kit/election"
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/fieldmask"
 	"keelson.dev/kit/gather"
@@ -54,6 +55,8 @@ type Config struct {
 	*daemon.Environment // may be nil
 	// REST is the connection to the apiserver.
 	REST *rest.Config
+	// Election says how the process stands for the controllers' Leases.
+	Election election.Options
 	// RootCA is the PEM bundle to publish in every namespace; without one none is published.
 	RootCA []byte
 	// Controllers are the names of those to run; "*" stands for all and "-name" leaves one out. Empty means all.
@@ -109,7 +112,7 @@ func Run(ctx context.Context, c Config) error {
 	group, err := controller.New(controller.Options{
 		Service: name, Config: mask.Over(connection), Scheme: scheme.Scheme,
 		Cache: cache.Options{DefaultTransform: podfeed.Strip, NewInformer: newInformer},
-		Log:   c.Log, State: c.State, Controllers: controllers.Select(all, c.Controllers),
+		Log:   c.Log, State: c.State, Election: c.Election, Controllers: controllers.Select(all, c.Controllers),
 	})
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/daemon"
+	"keelson.dev/kit/election"
 	"keelson.dev/services/workload-controllers/internal/controllers"
 	"keelson.dev/services/workload-controllers/internal/controllers/attachdetach"
 	"keelson.dev/services/workload-controllers/internal/controllers/cronjob"
@@ -37,6 +38,7 @@ const (
 // options are the daemon's flags.
 type options struct {
 	client      client.Options
+	election    election.Options
 	controllers []string
 	concurrent  int
 	rootCAFile  string
@@ -70,6 +72,7 @@ func newOptions() *options {
 // AddFlags implements daemon.Options.
 func (o *options) AddFlags(fs *pflag.FlagSet) {
 	o.client.AddFlags(fs)
+	o.election.AddFlags(fs)
 	fs.StringSliceVar(&o.controllers, "controllers", o.controllers,
 		fmt.Sprintf("controllers to run, of %v; * stands for all, -name leaves one out", controllers.Names()))
 	fs.IntVar(&o.concurrent, "concurrent-syncs", o.concurrent, "how many objects each controller works on at once")
@@ -159,7 +162,7 @@ func (o *options) run(ctx context.Context, e *daemon.Environment) error {
 		return daemon.UsageError(err)
 	}
 	return Run(ctx, Config{
-		Environment: e, REST: rest, RootCA: rootCA, Controllers: o.controllers, ConcurrentSyncs: o.concurrent,
+		Environment: e, REST: rest, Election: o.election, RootCA: rootCA, Controllers: o.controllers, ConcurrentSyncs: o.concurrent,
 		Endpoint: o.endpoint, EndpointSlice: o.slices, Mirroring: o.mirroring,
 		Autoscaling: o.autoscaling, NodeIPAM: o.nodeIPAM, CronJob: o.cronJob, AttachDetach: o.attach,
 		Signing: o.signing,
