@@ -112,40 +112,50 @@ func TestTheChartRefusesWrongValues(t *testing.T) {
 // signing is the Lease of who signs certificates. The chart's copies do not: they have no key.
 const signing = "workload-controllers.csrsigning"
 
-// TestTheChartTakesOver installs the chart on a mesh, kills the copies that keel started, and goes on working with the
-// Pods alone.
+// TestTheChartTakesOver installs the chart on a mesh, whose Leases the copies that keel started hand over to the Pods,
+// works with these, and takes the chart away again, whereupon the copies lead as before.
 func TestTheChartTakesOver(t *testing.T) {
 	m := processes.New(t, 1)
 	w := scenario.In(t, m)
+	awaitLeaders(w, "keel's copies", func(d mesh.Daemon, _, holder string) bool { return !inPod(d, holder) })
 	// Without a range there is no nodeipam. The node has its share of keel's range, and keeps it.
 	release(w, "install", "keelson", chart(t), "--set",
 		"workload-controllers.extraArgs[0]=--cluster-cidr="+m.PodRange(t).String())
-	for d := range elected {
-		awaitReady(w, "keelson-"+string(d), 1)
-	}
-	for d := range elected {
-		m.Kill(t, d)
-	}
-	for d, leases := range elected {
-		for _, lease := range leases {
-			if lease == signing {
-				continue
-			}
-			awaitLease(t, w.Client, lease, time.Minute, func(l *coordinationv1.Lease) bool {
-				return strings.HasPrefix(ptr.Deref(l.Spec.HolderIdentity, ""), "keelson-"+string(d)+"-")
-			})
-		}
-	}
+	awaitLeaders(w, "the chart's Pods", func(d mesh.Daemon, lease, holder string) bool {
+		return inPod(d, holder) != (lease == signing)
+	})
 	w.Deploy(3, scenario.HelloV1)
 	w.Deploy(3, scenario.HelloV2)
 	release(w, "upgrade", "keelson", chart(t), "--reuse-values", "--set", "scheduler.replicas=2")
 	awaitReady(w, "keelson-"+string(mesh.Scheduler), 2)
-	w.Deploy(0, "")
 
-	// Whoever takes the chart away needs somebody who takes its Pods away.
-	m.Start(t, mesh.Scheduler)
 	uninstall(w)
+	if complaint := w.TryDeploy(2, scenario.HelloV1); complaint != "" {
+		t.Fatal(complaint)
+	}
+	awaitLeaders(w, "keel's copies", func(d mesh.Daemon, _, holder string) bool { return !inPod(d, holder) })
 	w.Deploy(2, scenario.HelloV1)
+	awaitGone(w)
+}
+
+// inPod tells whether who holds a Lease of a daemon is a Pod of the chart.
+func inPod(d mesh.Daemon, holder string) bool {
+	return strings.HasPrefix(holder, "keelson-"+string(d)+"-")
+}
+
+// awaitLeaders waits until each Lease is held, and by whom it is to be.
+func awaitLeaders(w *scenario.World, who string, right func(d mesh.Daemon, lease, holder string) bool) {
+	w.Helper()
+	began := time.Now()
+	for d, leases := range elected {
+		for _, lease := range leases {
+			awaitLease(w, w.Client, lease, 2*takeover, func(l *coordinationv1.Lease) bool {
+				holder := ptr.Deref(l.Spec.HolderIdentity, "")
+				return holder != "" && right(d, lease, holder)
+			})
+		}
+	}
+	w.Logf("%s lead after %v", who, time.Since(began).Round(time.Second))
 }
 
 // TestTheChartAnswersForNames installs cluster DNS alone, on a mesh whose Pods ask where it will be.
@@ -163,6 +173,7 @@ func TestTheChartAnswersForNames(t *testing.T) {
 	awaitReady(w, "coredns", 2)
 	t.Run("names after an upgrade", func(t *testing.T) { scenario.WaitsForNames(t, m) })
 	uninstall(w)
+	awaitGone(w)
 }
 
 // release runs helm until all that it makes is ready.
@@ -182,12 +193,17 @@ func helmIn(w *scenario.World, namespace string, args ...string) (said string, e
 	return out + stderr, err
 }
 
-// uninstall takes the chart away and waits until nothing of it is left.
+// uninstall takes the chart away. Its Pods go when a podgc collects them.
 func uninstall(w *scenario.World) {
 	w.Helper()
 	if out, stderr, err := helm(w, w.Mesh.Kubeconfig(), "uninstall", "keelson", "--namespace", system); err != nil {
 		w.Fatalf("helm uninstall: %v\n%s%s", err, out, stderr)
 	}
+}
+
+// awaitGone waits until nothing of the chart is left.
+func awaitGone(w *scenario.World) {
+	w.Helper()
 	w.Await("nothing of the chart", func() scenario.Answer { return scenario.Left(leftOfChart(w)) })
 }
 

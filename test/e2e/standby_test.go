@@ -105,7 +105,7 @@ func awaitRenewals(t *testing.T, client kubernetes.Interface, renewals int, name
 	}
 }
 
-func awaitLease(t *testing.T, client kubernetes.Interface, name string, patience time.Duration,
+func awaitLease(t testing.TB, client kubernetes.Interface, name string, patience time.Duration,
 	done func(*coordinationv1.Lease) bool) {
 	t.Helper()
 	var last error
