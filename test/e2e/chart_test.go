@@ -86,6 +86,46 @@ func TestTheChartRenders(t *testing.T) {
 	}
 }
 
+// TestReleasesShareNothing renders two releases that run controllers of their own: no object of one is the other's, and
+// neither selects the other's Pods.
+func TestReleasesShareNothing(t *testing.T) {
+	objects := map[string]string{}
+	for release, args := range map[string][]string{
+		"keelson": {"--set", "workload-controllers.controllers={*,-job,-cronjob}"},
+		"jobs":    {"--set", "workload-controllers.controllers={job,cronjob}"},
+	} {
+		out, stderr, err := helm(t, "", append([]string{"template", release, chart(t)}, args...)...)
+		if err != nil {
+			t.Fatalf("helm template %v: %v\n%s", args, err, stderr)
+		}
+		seen := 0
+		for _, o := range decoded[metav1.PartialObjectMetadata](t, out) {
+			name := fmt.Sprintf("%s %s/%s", o.Kind, o.Namespace, o.Name)
+			if other, taken := objects[name]; taken {
+				t.Errorf("%s is of %s and %s", name, other, release)
+			}
+			objects[name] = release
+			seen++
+		}
+		if seen != 9 {
+			t.Errorf("%s has %d objects, want an account, a binding and a Deployment of three daemons", release, seen)
+		}
+		for _, d := range decoded[appsv1.Deployment](t, out) {
+			if d.Kind != "Deployment" {
+				continue
+			}
+			if got := d.Spec.Selector.MatchLabels["app.kubernetes.io/instance"]; got != release {
+				t.Errorf("%s selects Pods of release %q", d.Name, got)
+			}
+		}
+	}
+	args := rendered(t, "--set", "workload-controllers.controllers={*,-job,-cronjob}")["keelson-workload-controllers"].
+		Spec.Template.Spec.Containers[0].Args
+	if !slices.Contains(args, "--controllers=*,-job,-cronjob") {
+		t.Errorf("the daemon is started with %q", args)
+	}
+}
+
 // TestTheChartRefusesWrongValues: one sentence names the value and what it must be.
 func TestTheChartRefusesWrongValues(t *testing.T) {
 	for value, want := range map[string]string{
@@ -93,9 +133,12 @@ func TestTheChartRefusesWrongValues(t *testing.T) {
 		"podgc.replicas=-1":       "at '/podgc/replicas': minimum: got -1, want 0",
 		"workload-controllers.logLevel=loud": "at '/workload-controllers/logLevel': value must be one of 'debug', " +
 			"'info', 'warn', 'error'",
-		"scheduler.replica=2":     "at '/scheduler': additional properties 'replica' not allowed",
-		"sheduler.replicas=2":     "at '': additional properties 'sheduler' not allowed",
-		"global.apiserver.port=0": "at '/global/apiserver/port': minimum: got 0, want 1",
+		"scheduler.replica=2": "at '/scheduler': additional properties 'replica' not allowed",
+		"sheduler.replicas=2": "at '': additional properties 'sheduler' not allowed",
+		"workload-controllers.controllers={job,Job}": "at '/workload-controllers/controllers/1': 'Job' does not " +
+			"match pattern",
+		"scheduler.controllers={job}": "at '/scheduler/controllers': false schema",
+		"global.apiserver.port=0":     "at '/global/apiserver/port': minimum: got 0, want 1",
 	} {
 		t.Run(value, func(t *testing.T) {
 			_, stderr, err := helm(t, "", "template", "keelson", chart(t), "--set", value)
@@ -128,14 +171,46 @@ func TestTheChartTakesOver(t *testing.T) {
 	w.Deploy(3, scenario.HelloV2)
 	release(w, "upgrade", "keelson", chart(t), "--reuse-values", "--set", "scheduler.replicas=2")
 	awaitReady(w, "keelson-"+string(mesh.Scheduler), 2)
+	shareControllers(w)
 
-	uninstall(w)
+	uninstall(w, "keelson", "jobs")
 	if complaint := w.TryDeploy(2, scenario.HelloV1); complaint != "" {
 		t.Fatal(complaint)
 	}
 	awaitLeaders(w, "keel's copies", func(d mesh.Daemon, _, holder string) bool { return !inPod(d, holder) })
 	w.Deploy(2, scenario.HelloV1)
 	awaitGone(w)
+}
+
+// shareControllers gives two controllers a release of their own, and upgrades that without touching the other.
+func shareControllers(w *scenario.World) {
+	w.Helper()
+	const controllers = "workload-controllers.controllers="
+	release(w, "upgrade", "keelson", chart(w), "--reuse-values", "--set", controllers+"{*,-job,-cronjob}")
+	release(w, "install", "jobs", chart(w), "--set", "scheduler.enabled=false,podgc.enabled=false",
+		"--set", controllers+"{job,cronjob}")
+	awaitLeaders(w, "two releases", func(d mesh.Daemon, lease, holder string) bool {
+		switch lease {
+		case signing:
+			return !inPod(d, holder)
+		case "workload-controllers.job", "workload-controllers.cronjob":
+			return strings.HasPrefix(holder, "jobs-workload-controllers-")
+		}
+		return inPod(d, holder)
+	})
+	awaitReady(w, "keelson-"+string(mesh.WorkloadControllers), 2)
+	before := podsOf(w, "keelson")
+	release(w, "upgrade", "jobs", chart(w), "--reuse-values", "--set", "workload-controllers.logLevel=debug")
+	if after := podsOf(w, "keelson"); after != before {
+		w.Errorf("an upgrade of one release left the other with %s, it had %s", after, before)
+	}
+}
+
+// podsOf names a release's Pods.
+func podsOf(w *scenario.World, release string) string {
+	w.Helper()
+	return w.Kubectl("--namespace", system, "get", "pods", "--selector", "app.kubernetes.io/instance="+release,
+		"--sort-by=metadata.name", "--output", "name")
 }
 
 // inPod tells whether who holds a Lease of a daemon is a Pod of the chart.
@@ -172,7 +247,7 @@ func TestTheChartAnswersForNames(t *testing.T) {
 	release(w, "upgrade", "keelson", chart(t), "--reuse-values", "--set", "coredns.replicas=2")
 	awaitReady(w, "coredns", 2)
 	t.Run("names after an upgrade", func(t *testing.T) { scenario.WaitsForNames(t, m) })
-	uninstall(w)
+	uninstall(w, "keelson")
 	awaitGone(w)
 }
 
@@ -193,10 +268,11 @@ func helmIn(w *scenario.World, namespace string, args ...string) (said string, e
 	return out + stderr, err
 }
 
-// uninstall takes the chart away. Its Pods go when a podgc collects them.
-func uninstall(w *scenario.World) {
+// uninstall takes releases of the chart away. Their Pods go when a podgc collects them.
+func uninstall(w *scenario.World, releases ...string) {
 	w.Helper()
-	if out, stderr, err := helm(w, w.Mesh.Kubeconfig(), "uninstall", "keelson", "--namespace", system); err != nil {
+	args := append([]string{"uninstall", "--namespace", system}, releases...)
+	if out, stderr, err := helm(w, w.Mesh.Kubeconfig(), args...); err != nil {
 		w.Fatalf("helm uninstall: %v\n%s%s", err, out, stderr)
 	}
 }
@@ -208,7 +284,7 @@ func awaitGone(w *scenario.World) {
 }
 
 // chart is the chart's folder.
-func chart(t *testing.T) string {
+func chart(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", "..", "deploy", "helm", "keelson"))
 	if err != nil {
@@ -241,19 +317,28 @@ func rendered(t *testing.T, args ...string) map[string]*appsv1.Deployment {
 		t.Fatalf("helm template %v: %v\n%s", args, err, stderr)
 	}
 	deployments := map[string]*appsv1.Deployment{}
+	for _, d := range decoded[appsv1.Deployment](t, out) {
+		if d.Kind == "Deployment" {
+			deployments[d.Name] = d
+		}
+	}
+	return deployments
+}
+
+// decoded are the objects that helm template printed, of all kinds as if they were of one.
+func decoded[T any](t *testing.T, out string) (objects []*T) {
+	t.Helper()
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(out), len(out))
 	for {
-		d := &appsv1.Deployment{}
-		err := decoder.Decode(d)
+		object := new(T)
+		err := decoder.Decode(object)
 		if errors.Is(err, io.EOF) {
-			return deployments
+			return objects
 		}
 		if err != nil {
 			t.Fatalf("reading what helm template printed: %v\n%s", err, out)
 		}
-		if d.Kind == "Deployment" {
-			deployments[d.Name] = d
-		}
+		objects = append(objects, object)
 	}
 }
 

@@ -7,7 +7,7 @@ keelson.daemon renders everything of one daemon: its account, its rights and its
 */}}
 {{- define "keelson.daemon" -}}
 {{- $v := .root.Values -}}
-{{- $name := printf "keelson-%s" .root.Chart.Name -}}
+{{- $name := include "keelson.name" .root -}}
 {{- $namespace := $v.global.namespace -}}
 {{- $labels := include "keelson.labels" .root -}}
 apiVersion: v1
@@ -49,7 +49,7 @@ spec:
 
 {{- define "keelson.pod" -}}
 {{- $v := .root.Values -}}
-{{- $name := printf "keelson-%s" .root.Chart.Name -}}
+{{- $name := include "keelson.name" .root -}}
 serviceAccountName: {{ $name }}
 priorityClassName: system-cluster-critical
 securityContext:
@@ -121,6 +121,11 @@ nodeSelector: {{- toYaml . | nindent 2 }}
 {{- with $v.tolerations }}
 tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- end }}
+
+{{/* The release is in front, so that several of one daemon run side by side. */}}
+{{- define "keelson.name" -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name -}}
 {{- end }}
 
 {{- define "keelson.selector" -}}
