@@ -39,19 +39,37 @@ metadata:
   labels: {{- $labels | nindent 4 }}
 spec:
   replicas: {{ $v.replicas }}
+  {{- if eq $v.antiAffinity "required" }}
+  {{- /* There may be no node for one Pod more. */}}
+  strategy:
+    rollingUpdate: {maxSurge: 0, maxUnavailable: 1}
+  {{- end }}
   selector:
     matchLabels: {{- include "keelson.selector" .root | nindent 6 }}
   template:
     metadata:
       labels: {{- $labels | nindent 8 }}
     spec: {{- include "keelson.pod" . | nindent 6 }}
+{{- if $v.podDisruptionBudget.enabled }}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ $name }}
+  namespace: {{ $namespace }}
+  labels: {{- $labels | nindent 4 }}
+spec:
+  maxUnavailable: {{ $v.podDisruptionBudget.maxUnavailable }}
+  selector:
+    matchLabels: {{- include "keelson.selector" .root | nindent 6 }}
+{{- end }}
 {{- end }}
 
 {{- define "keelson.pod" -}}
 {{- $v := .root.Values -}}
 {{- $name := include "keelson.name" .root -}}
 serviceAccountName: {{ $name }}
-priorityClassName: system-cluster-critical
+priorityClassName: {{ $v.priorityClassName }}
 securityContext:
   runAsNonRoot: true
   runAsUser: 65534
@@ -107,6 +125,7 @@ volumes:
   - name: root-ca
     configMap: {name: kube-root-ca.crt}
 {{- end }}
+{{- if eq $v.antiAffinity "preferred" }}
 affinity:
   podAntiAffinity:
     preferredDuringSchedulingIgnoredDuringExecution:
@@ -115,6 +134,24 @@ affinity:
           topologyKey: kubernetes.io/hostname
           labelSelector:
             matchLabels: {{- include "keelson.selector" .root | nindent 14 }}
+{{- else if eq $v.antiAffinity "required" }}
+affinity:
+  podAntiAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      - topologyKey: kubernetes.io/hostname
+        labelSelector:
+          matchLabels: {{- include "keelson.selector" .root | nindent 12 }}
+{{- end }}
+{{- with $v.topologySpreadConstraints }}
+topologySpreadConstraints:
+  {{- range . }}
+  - topologyKey: {{ .topologyKey }}
+    maxSkew: {{ .maxSkew }}
+    whenUnsatisfiable: {{ .whenUnsatisfiable }}
+    labelSelector:
+      matchLabels: {{- include "keelson.selector" $.root | nindent 8 }}
+  {{- end }}
+{{- end }}
 {{- with $v.nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}
 {{- end }}
