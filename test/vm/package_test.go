@@ -68,7 +68,8 @@ func removePackage(t *testing.T, m *Machine) {
 		t.Errorf("that it is needed is not said:\n%s", out)
 	}
 	if after := m.Shell(t, daemons) + m.Shell(t, processes); after != daemonsBefore+before {
-		t.Errorf("a removal that was refused has ended something:\n%s\nbefore there was\n%s", after, daemonsBefore+before)
+		t.Errorf("a removal that was refused has ended something:\n%s\nbefore there was\n%s", after,
+			daemonsBefore+before)
 	}
 	t.Log(m.Shell(t, "keel reset --yes"))
 	if out := m.Shell(t, "dpkg --purge keelson 2>&1"); !strings.Contains(out, "/var/lib/keelson is kept") {
