@@ -79,14 +79,12 @@ type agent struct {
 	drivers *csivolume.Volumes
 	csiNode *csinode.Teller
 	// devices are those of device plugins.
-	devices      *deviceplugin.Manager
-	starts       startTimes
-	imageFs      *imageFolder
-	disk         *diskusage.Survey
-	pressure     *pressure.Watcher
-	evictions    evictions
-	terminations terminations
-	images       imageList
+	devices  *deviceplugin.Manager
+	counts   counts
+	imageFs  *imageFolder
+	disk     *diskusage.Survey
+	pressure *pressure.Watcher
+	images   imageList
 	// imageRecords are nil on a simulated node.
 	imageRecords *imagepull.Records
 	// proxy is nil if this agent does not carry Services, podNetwork where the network of Pods is left to others.
@@ -119,7 +117,8 @@ func Run(ctx context.Context, c Config) error {
 	if c.Environment == nil {
 		c.Environment = daemon.NewEnvironment(name)
 	}
-	if err := c.connect(ctx); err != nil || ctx.Err() != nil {
+	counts := newCounts()
+	if err := c.connect(ctx, counts.renewals.Client); err != nil || ctx.Err() != nil {
 		return err
 	}
 	h, err := openHost(ctx, c)
@@ -135,8 +134,7 @@ func Run(ctx context.Context, c Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a := &agent{Config: c, host: h, before: map[types.UID]bool{}, known: make(chan struct{}),
-		starts:    newStartTimes(),
-		evictions: newEvictions(), terminations: newTerminations()}
+		counts: counts}
 	if err := a.build(ctx); err != nil {
 		return errors.Join(err, h.close())
 	}
@@ -201,8 +199,8 @@ func (a *agent) build(ctx context.Context) (err error) {
 		return err
 	}
 	a.watcher = runtimewatch.New(runtimewatch.Config{Runtime: a.runtime, Workers: a.pool, Log: a.Log,
-		Leftovers: a.leftovers,
-		Changed:   a.node.Look})
+		Leftovers: a.leftovers, Relisted: a.counts.relists.Listed,
+		Changed: a.node.Look})
 	a.imageFs = &imageFolder{runtime: a.runtime, otherwise: a.RootDir}
 	a.disk = a.newDisk()
 	a.garbage = gc.New(gc.Config{Runtime: a.runtime, Log: a.Log, ImageFs: a.imageFs.find,
@@ -228,8 +226,7 @@ func (a *agent) workerConfig() podworker.Config {
 		Hooks: hooks.NewRunner(a.runtime, kubernetesVersion), Probes: a.probes,
 		Statuses: statuses{a.statuses, a.static}, Gone: a.static.Gone,
 		Events: a.events, Records: a.records, HostIPs: a.hostIPs, RuntimeName: a.version.Name, Admit: a.admit,
-		Started: a.starts.observe, Allocatable: a.allocatable,
-		Devices: a.devices.Health, Ended: a.terminations.count,
+		Observer: a.counts.workers, Allocatable: a.allocatable, Devices: a.devices.Health,
 	}
 }
 

@@ -7,13 +7,15 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/nodeagent/internal/nodecertificates"
 )
 
 // connect waits until the node has a client certificate, if the agent looks after it, and makes the connection with it.
-// It returns nil as well when ctx ends before.
-func (c *Config) connect(ctx context.Context) error {
+// failed counts the requests for one that come to nothing. It returns nil as well when ctx ends before.
+func (c *Config) connect(ctx context.Context, failed prometheus.Counter) error {
 	if !c.Certificates.Own() {
 		return nil
 	}
@@ -27,7 +29,7 @@ func (c *Config) connect(ctx context.Context) error {
 	own := c.Certificates
 	own.Dir = c.certificatesDir()
 	connection, err := nodecertificates.Client{Settings: own, Node: c.NodeName, Kubeconfig: c.Kubeconfig,
-		Log: c.Log}.Connect(ctx)
+		Log: c.Log, Failed: failed}.Connect(ctx)
 	if ctx.Err() != nil {
 		return nil
 	}

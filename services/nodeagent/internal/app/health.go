@@ -160,5 +160,5 @@ func (a *agent) show() {
 		a.Ready.Add("pod-network", a.networkReady)
 		a.State.AddExplainer("Node", a.explainNode)
 	}
-	registerMetrics(a.Metrics, a.pool, a.starts, a.evictions, a.terminations)
+	a.registerMetrics()
 }

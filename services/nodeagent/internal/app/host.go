@@ -13,6 +13,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/cgroup/cgroupfake"
 	"keelson.dev/services/nodeagent/internal/containerconfig"
+	"keelson.dev/services/nodeagent/internal/kubeletmetrics"
 	"keelson.dev/services/nodeagent/internal/node"
 	"keelson.dev/services/nodeagent/internal/podfiles"
 	"keelson.dev/services/nodeagent/internal/pressure"
@@ -27,6 +28,8 @@ import (
 // host is what a node stands on: the runtime, the kernel and the disk.
 type host struct {
 	runtime runtime.Runtime
+	// calls counts what the runtime is asked.
+	calls   *kubeletmetrics.Calls
 	version runtime.Version
 	status  runtime.Status
 	files   podfiles.Root
@@ -44,7 +47,8 @@ type host struct {
 
 // openHost makes directories and cgroups and waits for the runtime.
 func openHost(ctx context.Context, c Config) (*host, error) {
-	h := &host{files: podfiles.Root{Dir: c.RootDir, LogDir: c.LogsDir}, close: func() error { return nil }}
+	h := &host{files: podfiles.Root{Dir: c.RootDir, LogDir: c.LogsDir}, calls: kubeletmetrics.NewCalls(),
+		close: func() error { return nil }}
 	for _, dir := range []string{c.RootDir, c.LogsDir} {
 		if err := os.MkdirAll(dir, 0o750); err != nil {
 			return nil, fmt.Errorf("making the directory %s: %w", dir, err)
@@ -67,7 +71,7 @@ func (h *host) openRuntime(ctx context.Context, c Config) error {
 	if c.Simulated {
 		h.runtime = fake.New()
 	} else {
-		r, err := cri.Connect(c.RuntimeEndpoint, c.Log)
+		r, err := cri.Connect(c.RuntimeEndpoint, c.Log, h.calls.Intercept)
 		if err != nil {
 			return err
 		}

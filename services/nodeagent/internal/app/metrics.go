@@ -1,72 +1,33 @@
 package app
 
 import (
-	"strconv"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-
 	"keelson.dev/kit/events"
-	"keelson.dev/kit/telemetry"
-	"keelson.dev/services/nodeagent/internal/lifecycle"
-	"keelson.dev/services/nodeagent/internal/observed"
-	"keelson.dev/services/nodeagent/internal/podworker"
-	"keelson.dev/services/nodeagent/internal/pressure"
+	"keelson.dev/services/nodeagent/internal/kubeletmetrics"
 )
 
-// startTimes is how long Pods take from their arrival on the node until they run.
-type startTimes struct{ prometheus.Histogram }
-
-func newStartTimes() startTimes {
-	return startTimes{prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name:    "nodeagent_pod_start_duration_seconds",
-		Help:    "Time from the arrival of a Pod on this node until it runs, image pulls included.",
-		Buckets: []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 30, 60, 300},
-	})}
+// counts are what the agent counts as it goes.
+type counts struct {
+	workers  *kubeletmetrics.Workers
+	relists  *kubeletmetrics.Relists
+	ousted   kubeletmetrics.Ousted
+	renewals kubeletmetrics.RenewalErrors
 }
 
-func (s startTimes) observe(took time.Duration) { s.Observe(took.Seconds()) }
-
-// evictions counts the Pods that were evicted because the node was short of something.
-type evictions struct{ *prometheus.CounterVec }
-
-func newEvictions() evictions {
-	return evictions{prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "kubelet_evictions",
-		Help: "Cumulative number of pod evictions by eviction signal",
-	}, []string{"eviction_signal"})}
+func newCounts() counts {
+	return counts{workers: kubeletmetrics.NewWorkers(), relists: kubeletmetrics.NewRelists(),
+		ousted: kubeletmetrics.NewOusted(), renewals: kubeletmetrics.NewRenewalErrors()}
 }
 
-func (e evictions) count(signal pressure.Signal) { e.WithLabelValues(string(signal)).Inc() }
-
-// terminations counts the instances of containers that have ended, by what they were and how they ended.
-type terminations struct{ named, bare *prometheus.CounterVec }
-
-// newTerminations makes the counter under its name, and under the one without the prefix that tools look for too.
-func newTerminations() terminations {
-	of := func(name string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name,
-			Help: "Cumulative number of containers that terminated by container type, exit code and reason"},
-			[]string{"container_type", "exit_code", "reason"})
-	}
-	return terminations{of("kubelet_terminated_containers_total"), of("terminated_containers_total")}
-}
-
-// containerTypes are the metric's words for the kinds of container.
-var containerTypes = map[lifecycle.Kind]string{lifecycle.Init: "init_container", lifecycle.Sidecar: "init_container",
-	lifecycle.Main: "container", lifecycle.Ephemeral: "ephemeral_container"}
-
-func (t terminations) count(kind lifecycle.Kind, c *observed.Container) {
-	for _, counter := range []*prometheus.CounterVec{t.named, t.bare} {
-		counter.WithLabelValues(containerTypes[kind], strconv.Itoa(int(c.ExitCode)), c.Reason).Inc()
-	}
-}
-
-// registerMetrics shows how many Pods the node has and how long they take to start.
-func registerMetrics(metrics *telemetry.Metrics, pool *podworker.Pool, starts startTimes, evicted evictions,
-	ended terminations) {
-	metrics.MustRegister(events.Metrics()...)
-	metrics.MustRegister(starts, evicted, ended.named, ended.bare, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "nodeagent_pods", Help: "Pods that this node works on, those that are going included.",
-	}, func() float64 { return float64(len(pool.Pods())) }))
+// registerMetrics shows what is counted, and what is told whenever somebody asks.
+func (a *agent) registerMetrics() {
+	a.Metrics.MustRegister(events.Metrics()...)
+	a.Metrics.MustRegister(a.counts.workers.Metrics()...)
+	a.Metrics.MustRegister(a.counts.relists.Metrics()...)
+	a.Metrics.MustRegister(a.counts.ousted.Metrics()...)
+	a.Metrics.MustRegister(a.counts.renewals.Metrics()...)
+	a.Metrics.MustRegister(a.calls.Metrics()...)
+	a.Metrics.MustRegister(
+		kubeletmetrics.Node{Name: a.NodeName, Pods: a.pool.Views, Active: a.pool.Active, Static: a.static.Runs},
+		kubeletmetrics.Volumes{Pods: a.pool.Pods, Disk: a.disk.Latest},
+		kubeletmetrics.ClientLife(a.REST))
 }

@@ -66,7 +66,7 @@ func (a *agent) pressureConfig() pressure.Config {
 	return pressure.Config{
 		Log: a.Log, Rules: a.rules, Host: host, Changed: a.node.Look, Pods: a.pods, Measure: meter.Measure,
 		Stored:  func() []corev1.NodeCondition { return a.node.Current().Status.Conditions },
-		Reclaim: a.reclaim, Evict: a.pool.Evict, Record: a.recordNode, Evicted: a.evictions.count,
+		Reclaim: a.reclaim, Evict: a.pool.Evict, Record: a.recordNode, Evicted: a.counts.ousted.Evicted,
 	}
 }
 

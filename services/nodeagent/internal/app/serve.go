@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/services/nodeagent/internal/diskusage"
+	"keelson.dev/services/nodeagent/internal/kubeletmetrics"
 	"keelson.dev/services/nodeagent/internal/localvolume"
 	"keelson.dev/services/nodeagent/internal/nodecertificates"
 	"keelson.dev/services/nodeagent/internal/podworker"
@@ -89,7 +90,7 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("--port: listening on %s: %w", address, err)
 	}
-	return listener, server.New(server.Config{
+	api := server.New(server.Config{
 		Certificate: certificate,
 		ClientCAs:   clients.Current,
 		Pods:        podsOf{a.pool},
@@ -106,7 +107,10 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 		Resource:     figures.Resource(),
 		Metrics:      promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{}),
 		Log:          a.Log,
-	}), nil
+	})
+	a.Metrics.MustRegister(api.Metrics()...)
+	a.Metrics.MustRegister(kubeletmetrics.ServerLife(certificate))
+	return listener, api, nil
 }
 
 // certificate returns what the node API shows to a client: what the node was given, what it asks for, or the former
@@ -127,6 +131,7 @@ func (a *agent) certificate() (func() (*tls.Certificate, error), error) {
 	a.serving, err = nodecertificates.NewServing(nodecertificates.ServingConfig{
 		Dir: a.certificatesDir(), Node: a.NodeName, Client: a.client, Given: given, Log: a.Log,
 		Addresses: func() []corev1.NodeAddress { return a.node.Current().Status.Addresses },
+		Failed:    a.counts.renewals.Server,
 	})
 	if err != nil {
 		return nil, err

@@ -34,6 +34,8 @@ type Client struct {
 	// Node is the node's name, Kubeconfig the file by which the agent speaks to the API.
 	Node, Kubeconfig string
 	Log              *zap.Logger
+	// Failed counts the requests that came to nothing; it may be nil.
+	Failed certificate.Counter
 }
 
 // noticed is how soon after a renewal the connections under the old certificate are closed: the apiserver believes it
@@ -201,7 +203,7 @@ func (c Client) renew(ctx context.Context, pairs certificate.Store,
 		Template:         clientRequest(c.Node),
 		SignerName:       certificatesv1.KubeAPIServerClientKubeletSignerName,
 		GetUsages:        certificate.DefaultKubeletClientGetUsages,
-		CertificateStore: pairs,
+		CertificateStore: pairs, CertificateRenewFailure: c.Failed,
 	})
 	if err != nil {
 		return fmt.Errorf("asking for client certificates: %w", err)

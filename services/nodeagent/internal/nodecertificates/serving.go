@@ -30,7 +30,9 @@ type ServingConfig struct {
 	Addresses func() []corev1.NodeAddress
 	// Given is what is shown while the node has no certificate that was signed for it; nil for nothing.
 	Given func() *tls.Certificate
-	Log   *zap.Logger
+	// Failed counts the requests that came to nothing; it may be nil.
+	Failed certificate.Counter
+	Log    *zap.Logger
 }
 
 // Serving is the certificate of the node API, for which the node asks: first, before it expires, and when the node has
@@ -52,7 +54,7 @@ func NewServing(c ServingConfig) (*Serving, error) {
 		GetTemplate:      func() *x509.CertificateRequest { return servingRequest(c.Node, c.Addresses()) },
 		SignerName:       certificatesv1.KubeletServingSignerName,
 		GetUsages:        certificate.DefaultKubeletServingGetUsages,
-		CertificateStore: telling{pairs, c.Log},
+		CertificateStore: telling{pairs, c.Log}, CertificateRenewFailure: c.Failed,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("asking for serving certificates: %w", err)

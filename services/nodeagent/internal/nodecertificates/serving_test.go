@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,6 +52,15 @@ type served struct {
 	// asked is how often the node has asked, pending the newest request.
 	asked   int
 	pending *certificatesv1.CertificateSigningRequest
+	// failed is how many requests came to nothing.
+	failed int
+}
+
+// Inc counts a request that came to nothing.
+func (n *served) Inc() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.failed++
 }
 
 func newServed(t *testing.T, dir string, given func() *tls.Certificate) *served {
@@ -67,6 +77,7 @@ func (n *served) restart(dir string, given func() *tls.Certificate, log *zap.Log
 	n.Helper()
 	var err error
 	n.serving, err = NewServing(ServingConfig{Dir: dir, Node: "n", Client: n.client, Given: given, Log: log,
+		Failed: n,
 		Addresses: func() []corev1.NodeAddress {
 			n.mu.Lock()
 			defer n.mu.Unlock()
@@ -288,6 +299,41 @@ func TestServingWhatIsGiven(t *testing.T) {
 		n.shows("n", certificate)
 		pass(life)
 		n.shows("n", pair.Leaf)
+		stop()
+	})
+}
+
+// Requests that come to nothing are counted, and those alone.
+func TestServingFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newServed(t, t.TempDir(), nil)
+		var refuses atomic.Bool
+		refuses.Store(true)
+		n.client.PrependReactor("create", "certificatesigningrequests", func(clienttesting.Action) (bool,
+			runtime.Object, error) {
+			return refuses.Load(), nil, errors.New("no")
+		})
+		stop := n.run()
+		n.move("InternalIP=192.0.2.1 Hostname=n")
+		pass(time.Second)
+		failed := func() int {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return n.failed
+		}
+		before := failed()
+		if before == 0 {
+			t.Error("a request that was refused was not counted")
+		}
+		refuses.Store(false)
+		pass(time.Minute)
+		before = failed()
+		certificate := n.approve(n.request(1, "[n] [192.0.2.1]"))
+		pass(time.Second)
+		n.shows("n", certificate)
+		if after := failed(); after != before {
+			t.Errorf("%d failures were counted with the certificate", after-before)
+		}
 		stop()
 	})
 }

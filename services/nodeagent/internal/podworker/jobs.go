@@ -98,6 +98,9 @@ func (j *job) createSandbox(ctx context.Context) outcome {
 			})
 		})
 	}
+	if !errors.Is(err, context.Canceled) {
+		j.config.Observer.SandboxStarted(err)
+	}
 	if err != nil {
 		j.warn(reasonFailedSandbox, "Failed to create pod sandbox: %s", err)
 	}
@@ -175,37 +178,56 @@ func (j *job) deletePod(ctx context.Context) outcome {
 	return outcome{}
 }
 
-// startContainer gets the image, creates the instance, starts it and runs its postStart hook. It may be called off
-// while it waits for the image or the hook, but not between creation and start; a recall lets it get its images first.
+// startContainer starts an instance, tells what became of that unless it was called off, and runs the instance's
+// postStart hook. It may be called off while it waits for the image or the hook, but not between creation and start; a
+// recall lets it get its images first.
 func (j *job) startContainer(ctx context.Context) outcome {
+	e := j.action.Container
+	id, out := j.runContainer(ctx)
+	if out.err != nil {
+		if !errors.Is(out.err, context.Canceled) {
+			j.config.Observer.ContainerStarted(e.Kind, out.reason)
+		}
+		return out
+	}
+	j.config.Observer.ContainerStarted(e.Kind, "")
+	if e.Spec.Lifecycle == nil || e.Spec.Lifecycle.PostStart == nil {
+		return out
+	}
+	hooked := j.postStart(ctx, id)
+	hooked.remember = both(out.remember, hooked.remember)
+	return hooked
+}
+
+// runContainer gets the image, creates the instance and starts it. It returns the instance's ID if that runs.
+func (j *job) runContainer(ctx context.Context) (id string, out outcome) {
 	e := j.action.Container
 	sandbox, err := j.config.Steps.Sandbox(ctx, j.pod, j.sandboxAttempt())
 	if err != nil {
-		return outcome{err: err, reason: podstate.CreateContainerConfigError}
+		return "", outcome{err: err, reason: podstate.CreateContainerConfigError}
 	}
 	image, err := j.config.Steps.Image(ctx, j.pod, e, sandbox)
 	if err != nil {
-		return outcome{err: err, reason: steps.ImageReason(err)}
+		return "", outcome{err: err, reason: steps.ImageReason(err)}
 	}
 	volumes, err := j.config.Steps.VolumeImages(ctx, j.pod, e, sandbox)
 	if err != nil {
-		return outcome{err: err, reason: steps.ImageReason(err)}
+		return "", outcome{err: err, reason: steps.ImageReason(err)}
 	}
 	if !j.commit() {
-		return outcome{err: context.Canceled}
+		return "", outcome{err: context.Canceled}
 	}
 	config, err := j.config.Steps.Container(ctx, steps.ContainerInput{
 		Pod: j.pod, Entry: e, Attempt: j.action.Attempt, Image: image, VolumeImages: volumes, PodIPs: j.podIPs,
 		TargetID: j.targetID()})
 	if err != nil {
 		j.warn(reasonFailed, "Error: %s", err)
-		return outcome{err: err, reason: podstate.CreateContainerConfigError}
+		return "", outcome{err: err, reason: podstate.CreateContainerConfigError}
 	}
 	if ctx.Err() != nil {
-		return outcome{err: ctx.Err()}
+		return "", outcome{err: ctx.Err()}
 	}
-	out := outcome{observe: true, remember: j.rememberStreak}
-	var id string
+	out = outcome{observe: true, remember: j.rememberStreak}
 	out.err = j.quietly(func() error {
 		// Not cancelled half-way: see createSandbox.
 		firm := context.WithoutCancel(ctx)
@@ -226,16 +248,10 @@ func (j *job) startContainer(ctx context.Context) outcome {
 	})
 	if out.err != nil {
 		j.warn(reasonFailed, "Error: %s", out.err)
-		return out
+		return "", out
 	}
 	j.note(reasonStarted, "Started container %s", e.Spec.Name)
-	if e.Spec.Lifecycle == nil || e.Spec.Lifecycle.PostStart == nil {
-		return out
-	}
-	hooked := j.postStart(ctx, id)
-	streak := out.remember
-	hooked.remember = both(streak, hooked.remember)
-	return hooked
+	return id, out
 }
 
 // rememberStreak notes that the container's back-off began anew with the attempt before this one.

@@ -8,7 +8,6 @@ package podworker
 
 import (
 	"context"
-	"time"
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
@@ -101,10 +100,8 @@ type Config struct {
 	Allocatable func() corev1.ResourceList
 	// Devices says how the devices of a Pod's containers are, by container; nil: there are none.
 	Devices func(uid types.UID) map[string][]corev1.ResourceStatus
-	// Started is called with how long a Pod took from its arrival until it ran.
-	Started func(took time.Duration)
-	// Ended is called once for each instance that has exited; nil tells nobody.
-	Ended func(kind lifecycle.Kind, c *observed.Container)
+	// Observer is told what workers do.
+	Observer Observer
 	// Gone is called when nothing of a Pod is left and its worker has ended; nil tells nobody.
 	Gone func(uid types.UID)
 	// HostIPs are the node's addresses.

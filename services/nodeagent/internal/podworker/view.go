@@ -22,18 +22,24 @@ type View struct {
 	Faults map[podstate.Key]podstate.Fault
 	// Ops are the operations under way, as people read them.
 	Ops []string
-	// Containers are the instances that run.
+	// Containers are the instances that run, States how many of all that the runtime has are in each state. Sandbox says
+	// that a sandbox runs.
 	Containers []observed.Container
+	States     map[observed.ContainerState]int
+	Sandbox    bool
 }
 
 // show keeps what the worker has just decided for others to see.
 func (w *worker) show(now time.Time, plan podstate.Plan) {
-	view := View{Pod: w.pod, Removed: w.removed, At: now, Plan: plan, Faults: maps.Clone(w.memory.Faults)}
+	view := View{Pod: w.pod, Removed: w.removed, At: now, Plan: plan, Faults: maps.Clone(w.memory.Faults),
+		States:  make(map[observed.ContainerState]int, 1),
+		Sandbox: slices.ContainsFunc(w.seen.Sandboxes, func(s observed.Sandbox) bool { return s.Ready })}
 	for key := range w.ops {
 		view.Ops = append(view.Ops, key.String())
 	}
 	slices.Sort(view.Ops)
 	for _, c := range w.seen.Containers {
+		view.States[c.State]++
 		if c.State == observed.Running {
 			view.Containers = append(view.Containers, c)
 		}

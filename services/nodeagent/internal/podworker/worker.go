@@ -55,6 +55,11 @@ type worker struct {
 	// starting says that the Pod is new here and has not run yet; arrived is when it came.
 	starting bool
 	arrived  time.Time
+	// syncing is what the worker is at, generation the Pod's when it began. fresh says that nothing was begun yet of a
+	// Pod that is new here.
+	syncing    syncing
+	generation int64
+	fresh      bool
 	// refused is why the node did not take the Pod in.
 	refused *podstate.Outcome
 	// pending is the resize that was put off, putOff the reason that an event was recorded about last; resizing says
@@ -81,6 +86,7 @@ func newWorker(pool *Pool, pod *corev1.Pod) *worker {
 	if pod.Status.StartTime != nil {
 		w.startedAt = pod.Status.StartTime.Time
 	}
+	w.fresh, w.generation = w.starting, pod.Generation
 	w.restore()
 	w.pod = w.given(pod)
 	w.updates = updates{pod: w.pod, wanted: pod, pending: putOff(pod)}
@@ -101,6 +107,9 @@ func (w *worker) wakeUp() {
 // run passes until the Pod is gone or ctx ends. The runtime's containers are left alone in the latter case.
 func (w *worker) run(ctx context.Context) {
 	defer w.await()
+	if w.starting {
+		w.config.Observer.Taken(time.Since(w.arrived))
+	}
 	if w.refused != nil {
 		w.reject(w.refused)
 	}
@@ -278,6 +287,7 @@ func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 	wake = w.beginRestartAll(plan)
 	w.followResize(plan)
 	w.probe(plan)
+	w.noteSync(now, time.Now(), plan.Goal)
 	w.show(now, plan)
 	if !w.removed {
 		// An agent that has just started knows by now of the probes what the API said of them.
@@ -296,7 +306,9 @@ func (w *worker) publish(now time.Time, plan podstate.Plan, probes map[string]po
 	w.config.Statuses.Publish(w.pod, s, plan.Goal != podstate.Run && !plan.Stopped)
 	if w.starting && s.Phase != corev1.PodPending {
 		w.starting = false
-		w.config.Started(now.Sub(w.arrived))
+		if s.Phase == corev1.PodRunning {
+			w.config.Observer.Running(now.Sub(w.arrived))
+		}
 	}
 }
 
@@ -335,8 +347,8 @@ func (w *worker) readMessages() {
 			c := &w.seen.Containers[i]
 			if _, known := w.messages[c.ID]; c.Name == e.Spec.Name && c.State == observed.Exited && !known {
 				w.messages[c.ID] = w.config.Steps.Message(w.pod, e, c)
-				if w.config.Ended != nil && !c.FinishedAt.Before(w.pool.began) {
-					w.config.Ended(e.Kind, c)
+				if !c.FinishedAt.Before(w.pool.began) {
+					w.config.Observer.Ended(e.Kind, c)
 				}
 			}
 		}

@@ -52,8 +52,8 @@ type world struct {
 	fail   map[string]error
 	// sizeless makes containers as an agent did that kept no sizes.
 	sizeless bool
-	// ended are the instances that the pool has told of.
-	ended []string
+	// ended are the instances that the pool has told of, seen what else it has.
+	ended, seen []string
 	// unlisted leaves it to the test to list what the runtime has.
 	unlisted bool
 	// used is the memory in use, by container name; that of the Pod is without a name.
@@ -89,7 +89,7 @@ func (w *world) start() {
 		Log: zap.NewNop(), Runtime: w.runtime, Steps: stepsOf{w}, Preparation: w.preparation(), Hooks: hooksOf{w},
 		Probes: probesOf{w}, Statuses: apiOf{w}, Events: eventsOf{w},
 		Records: records, HostIPs: func() []string { return []string{"10.0.0.1"} }, RuntimeName: "fake",
-		Started: func(time.Duration) {}, Ended: w.hear,
+		Observer:    observerOf{w},
 		Allocatable: func() corev1.ResourceList { return amounts("4", "8Gi") },
 	})
 	pool := w.pool
@@ -104,13 +104,6 @@ func (w *world) start() {
 		w.pool.Set(pod, true)
 	}
 	w.pool.Settle()
-}
-
-// hear notes that an instance has ended.
-func (w *world) hear(kind lifecycle.Kind, c *observed.Container) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ended = append(w.ended, fmt.Sprintf("%s %s %d", kind, c.Name, c.ExitCode))
 }
 
 // list shows the pool what the runtime has.
@@ -201,6 +194,8 @@ type (
 	probesOf struct{ *world }
 	apiOf    struct{ *world }
 	eventsOf struct{ *world }
+	// observerOf is in observer_test.go.
+	observerOf struct{ *world }
 )
 
 func (w stepsOf) failure(step string) error {

@@ -40,6 +40,8 @@ type Config struct {
 	Runtime runtime.Pods
 	Workers Workers
 	Log     *zap.Logger
+	// Relisted is called after each list of everything, with when that began; ok says that the runtime answered.
+	Relisted func(began time.Time, ok bool)
 	// Changed is called when the runtime begins to answer or ceases to.
 	Changed func()
 	// Leftovers returns the Pods of which the node has anything else: folders, cgroups, records.
@@ -72,10 +74,12 @@ func (w *Watcher) Run(ctx context.Context) {
 	go w.stream(ctx)
 	settled, ends := w.settled, false
 	for answers := false; ; {
+		began := time.Now()
 		err := w.relist(ctx, ends)
 		if ctx.Err() != nil {
 			return
 		}
+		w.Relisted(began, err == nil)
 		if err != nil {
 			w.Log.Warn("listing the runtime's Pods failed, trying again", zap.Error(err))
 		}

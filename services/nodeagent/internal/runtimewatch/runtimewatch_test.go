@@ -3,6 +3,7 @@ package runtimewatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -23,6 +24,14 @@ type workers struct {
 	woken   []types.UID
 	adopted []types.UID
 	listed  []string
+	// relists is how often each list was told of.
+	relists map[string]int
+}
+
+func (w *workers) relisted(began time.Time, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.relists[fmt.Sprint(ok, " ", time.Since(began))]++
 }
 
 func (w *workers) Listed(pods []observed.Pod) {
@@ -74,13 +83,12 @@ func observing(t *testing.T, test func(*fake.Runtime, *workers)) {
 // watching runs a test with a watcher whose workers do not know all Pods yet.
 func watching(t *testing.T, test func(*fake.Runtime, *workers, *Watcher)) {
 	synctest.Test(t, func(t *testing.T) {
-		r, w := fake.New("image:1"), &workers{known: map[types.UID]bool{"known": true}}
+		r, w := fake.New("image:1"), &workers{known: map[types.UID]bool{"known": true},
+			relists: map[string]int{}}
 		sandbox(t, r, "known")
 		sandbox(t, r, "orphan")
-		o := New(Config{Runtime: r, Workers: w, Log: zap.NewNop(), Changed: func() {}, Leftovers: func() ([]types.UID,
-			error) {
-			return []types.UID{"folder", "known"}, nil
-		}})
+		o := New(Config{Runtime: r, Workers: w, Log: zap.NewNop(), Changed: func() {}, Relisted: w.relisted,
+			Leftovers: func() ([]types.UID, error) { return []types.UID{"folder", "known"}, nil }})
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { o.Run(ctx) })
@@ -139,6 +147,22 @@ func TestEventsWakeAtOnce(t *testing.T) {
 		synctest.Wait()
 		if !slices.Contains(w.wokenSince(), "known") {
 			t.Error("an event woke nobody")
+		}
+	})
+}
+
+// Each list is told of: how long it took, and whether the runtime answered.
+func TestListsAreTold(t *testing.T) {
+	observing(t, func(r *fake.Runtime, w *workers) {
+		<-time.After(relistEvery)
+		synctest.Wait()
+		r.Fail("ListPods", errors.New("gone"))
+		<-time.After(relistEvery)
+		synctest.Wait()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if got := fmt.Sprint(w.relists); got != "map[false 0s:1 true 0s:3]" {
+			t.Errorf("told of %s", got)
 		}
 	})
 }

@@ -93,6 +93,7 @@ type node struct {
 	logDir     string
 	systemLogs string
 	api        *api
+	server     *Server
 
 	mu     sync.Mutex
 	pod    *corev1.Pod
@@ -258,6 +259,7 @@ func (n *node) startServer(log *zap.Logger) {
 		Metrics:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "up 1\n") }),
 		Log:      log,
 	})
+	n.server = server
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, listener) }()

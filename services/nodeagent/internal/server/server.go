@@ -79,6 +79,7 @@ type Server struct {
 	config      Config
 	http        *http.Server
 	connections *connections.Listener
+	requests    requests
 }
 
 // knownTime is how long a request for a Pod waits until all are known.
@@ -93,9 +94,9 @@ const idleTime = 90 * time.Second
 // New makes a server that does not listen yet. It speaks HTTP/1.1 alone, so that the bound of connections is one of
 // requests at once.
 func New(config Config) *Server {
-	s := &Server{config: config}
+	s := &Server{config: config, requests: newRequests()}
 	s.http = &http.Server{
-		Handler:           s.authorize(s.routes()),
+		Handler:           s.requests.count(s.authorize(s.routes())),
 		Protocols:         new(http.Protocols),
 		ReadHeaderTimeout: 30 * time.Second,
 		IdleTimeout:       idleTime,

@@ -48,13 +48,15 @@ type Runtime struct {
 var _ runtime.Runtime = (*Runtime)(nil)
 
 // Connect returns a client of the runtime at an endpoint, for example unix:///run/containerd/containerd.sock. It does
-// not wait for the runtime: calls fail until it answers, and work again after it was restarted.
-func Connect(endpoint string, log *zap.Logger) (*Runtime, error) {
+// not wait for the runtime: calls fail until it answers, and work again after it was restarted. Calls go through what
+// intercepts them.
+func Connect(endpoint string, log *zap.Logger, intercept ...grpc.UnaryClientInterceptor) (*Runtime, error) {
 	conn, err := grpc.NewClient(endpoint,
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // a unix socket of root: its file mode is the guard
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithAuthority("localhost"),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: time.Second}),
+		grpc.WithChainUnaryInterceptor(intercept...),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the container runtime at %s: %w", endpoint, err)
