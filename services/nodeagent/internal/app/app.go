@@ -224,7 +224,7 @@ func (a *agent) workerConfig() podworker.Config {
 	return podworker.Config{
 		Log: a.Log, Preparation: do.Preparation(), Steps: do, Runtime: a.runtime,
 		Hooks: hooks.NewRunner(a.runtime, kubernetesVersion), Probes: a.probes,
-		Statuses: statuses{a.statuses, a.static}, Gone: a.static.Gone,
+		Statuses: statuses{a.statuses, a.static}, Gone: a.gone,
 		Events: a.events, Records: a.records, HostIPs: a.hostIPs, RuntimeName: a.version.Name, Admit: a.admit,
 		Observer: a.counts.workers, Allocatable: a.allocatable, Devices: a.devices.Health,
 	}
@@ -236,6 +236,12 @@ func (a *agent) able(handler string) runtime.Handler {
 		return told.Handler(handler)
 	}
 	return a.status.Handler(handler)
+}
+
+// gone drops what is kept of a Pod of which nothing is left.
+func (a *agent) gone(pod *corev1.Pod) {
+	a.probes.Forget(pod)
+	a.static.Gone(pod.UID)
 }
 
 func (a *agent) hostIPs() []string { return a.facts.IPs }

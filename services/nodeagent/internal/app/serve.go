@@ -4,8 +4,10 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/http"
 	"strconv"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,6 +16,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/localvolume"
 	"keelson.dev/services/nodeagent/internal/nodecertificates"
 	"keelson.dev/services/nodeagent/internal/podworker"
+	"keelson.dev/services/nodeagent/internal/probe"
 	"keelson.dev/services/nodeagent/internal/review"
 	"keelson.dev/services/nodeagent/internal/server"
 	"keelson.dev/services/nodeagent/internal/stats"
@@ -82,7 +85,8 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 		return nil, nil, err
 	}
 	figures := stats.NewCollector(stats.Config{
-		NodeName: a.NodeName, Proc: "/proc", Root: a.RootDir, MaxPIDs: a.facts.MaxPIDs, Usage: a.cgroups,
+		NodeName: a.NodeName, Proc: "/proc", Sys: "/sys", Root: a.RootDir, Machine: a.facts.Info,
+		MilliCPU: a.facts.MilliCPU, MaxPIDs: a.facts.MaxPIDs, Usage: a.cgroups,
 		Pods: podsOf{a.pool}.running, Disk: a.disk.Latest,
 	})
 	address := net.JoinHostPort(a.BindAddress, strconv.Itoa(a.Port))
@@ -105,12 +109,21 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 		Service:      a.serviceReport,
 		Summary:      figures.Summary,
 		Resource:     figures.Resource(),
+		CAdvisor:     figures.CAdvisor(),
+		Probes:       probes(a.probes),
 		Metrics:      promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{}),
 		Log:          a.Log,
 	})
 	a.Metrics.MustRegister(api.Metrics()...)
 	a.Metrics.MustRegister(kubeletmetrics.ServerLife(certificate))
 	return listener, api, nil
+}
+
+// probes serves what probes come to.
+func probes(p *probe.Prober) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(p.Metrics()...)
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
 
 // certificate returns what the node API shows to a client: what the node was given, what it asks for, or the former

@@ -55,6 +55,8 @@ type Kernel interface {
 	Kill(path string) error
 	// Usage reads what the cgroup and all below it use; fs.ErrNotExist if there is none.
 	Usage(path string) (Usage, error)
+	// Transfers reads what the cgroup and all below it have moved from and to disks; fs.ErrNotExist if there is none.
+	Transfers(path string) ([]Transfer, error)
 	// Processes returns those right in the cgroup; fs.ErrNotExist if there is none.
 	Processes(path string) ([]int, error)
 	// Children returns the names of the cgroups right below; none if there is no such cgroup.
@@ -65,12 +67,27 @@ type Kernel interface {
 type Usage struct {
 	// CPUNanos is the CPU time in nanoseconds since the cgroup was made.
 	CPUNanos uint64
-	// Memory is all memory in bytes, WorkingSet that which cannot be dropped at once, RSS the anonymous part.
-	Memory, WorkingSet, RSS uint64
+	// CPUUserNanos and CPUSystemNanos are the parts of it outside of and in the kernel, which may lag behind it.
+	CPUUserNanos, CPUSystemNanos uint64
+	// Periods are those in which there was a limit of the CPU time and somebody to use some, ThrottledPeriods those in
+	// which he was stopped by it, for ThrottledNanos together.
+	Periods, ThrottledPeriods, ThrottledNanos uint64
+	// Memory is all memory in bytes, WorkingSet that which cannot be dropped at once, RSS the anonymous part, Cache that
+	// of files, Mapped the part of it that processes have mapped, MaxMemory the most that Memory ever was.
+	Memory, WorkingSet, RSS, Cache, Mapped, MaxMemory uint64
+	// Swap is what lies in swap, MemoryFailures how often the limit of memory was met.
+	Swap, MemoryFailures uint64
 	// MemoryLimit is 0 where there is none.
 	MemoryLimit             uint64
 	PageFaults, MajorFaults uint64
 	Pids                    uint64
+}
+
+// Transfer is what was moved from and to one disk since the cgroup was made.
+type Transfer struct {
+	// Major and Minor are the numbers of the disk's device.
+	Major, Minor                           uint64
+	Reads, Writes, BytesRead, BytesWritten uint64
 }
 
 // Tree is a node's part of the hierarchy. It is safe for concurrent use.
@@ -188,6 +205,27 @@ func (t *Tree) PodUsage(pod *corev1.Pod) (Usage, error) {
 // ContainerUsage reads what a container uses by the runtime's ID of it.
 func (t *Tree) ContainerUsage(pod *corev1.Pod, id string) (Usage, error) {
 	return t.kernel.Usage(t.containerPath(qos.Class(pod), pod.UID, id))
+}
+
+// ContainerTransfers reads what a container has moved from and to disks.
+func (t *Tree) ContainerTransfers(pod *corev1.Pod, id string) ([]Transfer, error) {
+	return t.kernel.Transfers(t.containerPath(qos.Class(pod), pod.UID, id))
+}
+
+// Path returns where the kernel has the cgroup of a Pod's container or sandbox; without an ID it is the Pod's, without a
+// Pod that of all Pods.
+func (t *Tree) Path(pod *corev1.Pod, id string) string {
+	at := t.root
+	switch {
+	case pod != nil && id != "":
+		at = t.containerPath(qos.Class(pod), pod.UID, id)
+	case pod != nil:
+		at = podPath(t.root, qos.Class(pod), pod.UID)
+	}
+	if t.driver != Systemd {
+		return at
+	}
+	return slicePath(at)
 }
 
 // Processes returns those of a container or a sandbox by the runtime's ID of it.

@@ -77,3 +77,17 @@ func SliceName(cgroupPath string) string {
 	}
 	return strings.Join(elements, "-") + ".slice"
 }
+
+// slicePath returns the folder in which systemd keeps the unit of a path: each slice in that above it.
+func slicePath(cgroupPath string) string {
+	elements := strings.Split(strings.Trim(cgroupPath, "/"), "/")
+	folder := "/"
+	for i := range elements {
+		unit := elements[i]
+		if !strings.HasSuffix(unit, scopeSuffix) {
+			unit = SliceName(strings.Join(elements[:i+1], "/"))
+		}
+		folder = path.Join(folder, unit)
+	}
+	return folder
+}

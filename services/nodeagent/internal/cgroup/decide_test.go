@@ -1,12 +1,14 @@
 package cgroup
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/opencontainers/cgroups"
 	"github.com/opencontainers/cgroups/systemd"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -49,19 +51,63 @@ func TestPathsOfUnits(t *testing.T) {
 	}
 }
 
+// What is told of a cgroup stands by the path at which the kernel has it.
+func TestPath(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a-1"},
+		Status: corev1.PodStatus{QOSClass: corev1.PodQOSBurstable}}
+	for driver, want := range map[Driver]string{
+		Cgroupfs: "/kubepods /kubepods/burstable/poda-1 /kubepods/burstable/poda-1/c",
+		Systemd: "/kubepods.slice /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-poda_1.slice " +
+			"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-poda_1.slice/cri-containerd-c.scope",
+	} {
+		tree, err := NewTree(NewHost(driver), driver, "/kubepods", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tree.Path(nil, "") + " " + tree.Path(pod, "") + " " + tree.Path(pod, "c"); got != want {
+			t.Errorf("%s: %s, want %s", driver, got, want)
+		}
+	}
+}
+
+// What was moved is told by disk; the kernel's sums and what it counts besides are not added.
+func TestTransfersOf(t *testing.T) {
+	entry := func(minor uint64, op string, value uint64) cgroups.BlkioStatEntry {
+		return cgroups.BlkioStatEntry{Major: 8, Minor: minor, Op: op, Value: value}
+	}
+	got := transfersOf(cgroups.BlkioStats{
+		IoServiceBytesRecursive: []cgroups.BlkioStatEntry{entry(16, "Read", 5), entry(0, "Write", 3), entry(0, "Total", 9),
+			entry(0, "Read", 1)},
+		IoServicedRecursive: []cgroups.BlkioStatEntry{entry(0, "Write", 2), entry(0, "Sync", 9), entry(16, "Read", 4)},
+	})
+	want := []Transfer{{Major: 8, Minor: 0, Writes: 2, BytesRead: 1, BytesWritten: 3},
+		{Major: 8, Minor: 16, Reads: 4, BytesRead: 5}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 // The same figures under the names of both versions.
 func TestUsageOf(t *testing.T) {
 	stats := cgroups.NewStats()
 	stats.CpuStats.CpuUsage.TotalUsage = 5
 	stats.MemoryStats.Usage = cgroups.MemoryData{Usage: 1000, Limit: 1 << 63}
 	stats.PidsStats.Current = 3
-	want := Usage{CPUNanos: 5, Memory: 1000, WorkingSet: 700, RSS: 200, PageFaults: 7, MajorFaults: 1, Pids: 3}
-	stats.MemoryStats.Stats = map[string]uint64{"total_inactive_file": 300, "total_rss": 200, "total_pgfault": 7,
-		"total_pgmajfault": 1}
+	stats.CpuStats.CpuUsage.UsageInUsermode, stats.CpuStats.CpuUsage.UsageInKernelmode = 3, 2
+	stats.CpuStats.ThrottlingData = cgroups.ThrottlingData{Periods: 6, ThrottledPeriods: 4, ThrottledTime: 9}
+	stats.MemoryStats.Usage.MaxUsage, stats.MemoryStats.Usage.Failcnt = 1200, 8
+	stats.MemoryStats.SwapUsage.Usage = 1050 // memory is part of it
+	want := Usage{CPUNanos: 5, CPUUserNanos: 3, CPUSystemNanos: 2, Periods: 6, ThrottledPeriods: 4, ThrottledNanos: 9,
+		Memory: 1000, WorkingSet: 700, RSS: 200, Cache: 400, Mapped: 60, MaxMemory: 1200, Swap: 50, MemoryFailures: 8,
+		PageFaults: 7, MajorFaults: 1, Pids: 3}
+	stats.MemoryStats.Stats = map[string]uint64{"total_inactive_file": 300, "total_rss": 200, "total_cache": 400,
+		"total_mapped_file": 60, "total_pgfault": 7, "total_pgmajfault": 1}
 	if got := usageOf(stats, Hybrid); got != want {
 		t.Errorf("hybrid: %+v", got)
 	}
-	stats.MemoryStats.Stats = map[string]uint64{"inactive_file": 300, "anon": 200, "pgfault": 7, "pgmajfault": 1}
+	stats.MemoryStats.Stats = map[string]uint64{"inactive_file": 300, "anon": 200, "file": 400, "file_mapped": 60,
+		"pgfault": 7, "pgmajfault": 1}
+	stats.MemoryStats.SwapOnlyUsage.Usage = 50
 	if got := usageOf(stats, Unified); got != want {
 		t.Errorf("v2: %+v", got)
 	}

@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -152,32 +153,88 @@ func kill(paths map[string]string) error {
 
 // Usage implements Kernel.
 func (h *Host) Usage(cgroupPath string) (Usage, error) {
-	m, err := h.manager(cgroupPath)
+	stats, err := h.stats(cgroupPath, cgroups.CPU|cgroups.Memory|cgroups.Pids)
 	if err != nil {
 		return Usage{}, err
-	}
-	if !slices.ContainsFunc(slices.Collect(maps.Values(m.GetPaths())), cgroups.PathExists) {
-		return Usage{}, fmt.Errorf("cgroup %s: %w", cgroupPath, fs.ErrNotExist)
-	}
-	stats, err := m.Stats(&cgroups.StatsOptions{Controllers: cgroups.CPU | cgroups.Memory | cgroups.Pids})
-	if err != nil {
-		return Usage{}, fmt.Errorf("reading cgroup %s: %w", cgroupPath, err)
 	}
 	return usageOf(stats, h.Mode()), nil
 }
 
+// Transfers implements Kernel.
+func (h *Host) Transfers(cgroupPath string) ([]Transfer, error) {
+	stats, err := h.stats(cgroupPath, cgroups.IO)
+	if err != nil {
+		return nil, err
+	}
+	return transfersOf(stats.BlkioStats), nil
+}
+
+func (h *Host) stats(cgroupPath string, controllers cgroups.Controller) (*cgroups.Stats, error) {
+	m, err := h.manager(cgroupPath)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(slices.Collect(maps.Values(m.GetPaths())), cgroups.PathExists) {
+		return nil, fmt.Errorf("cgroup %s: %w", cgroupPath, fs.ErrNotExist)
+	}
+	stats, err := m.Stats(&cgroups.StatsOptions{Controllers: controllers})
+	if err != nil {
+		return nil, fmt.Errorf("reading cgroup %s: %w", cgroupPath, err)
+	}
+	return stats, nil
+}
+
+// transfersOf puts the figures of each disk together, sorted by its numbers. The kernel also tells sums of these.
+func transfersOf(told cgroups.BlkioStats) []Transfer {
+	all := map[[2]uint64]*Transfer{}
+	add := func(entries []cgroups.BlkioStatEntry, into map[string]func(*Transfer) *uint64) {
+		for _, e := range entries {
+			field := into[e.Op]
+			if field == nil {
+				continue
+			}
+			key := [2]uint64{e.Major, e.Minor}
+			if all[key] == nil {
+				all[key] = &Transfer{Major: e.Major, Minor: e.Minor}
+			}
+			*field(all[key]) += e.Value
+		}
+	}
+	add(told.IoServiceBytesRecursive, map[string]func(*Transfer) *uint64{
+		"Read":  func(t *Transfer) *uint64 { return &t.BytesRead },
+		"Write": func(t *Transfer) *uint64 { return &t.BytesWritten }})
+	add(told.IoServicedRecursive, map[string]func(*Transfer) *uint64{
+		"Read":  func(t *Transfer) *uint64 { return &t.Reads },
+		"Write": func(t *Transfer) *uint64 { return &t.Writes }})
+	out := make([]Transfer, 0, len(all))
+	for _, t := range all {
+		out = append(out, *t)
+	}
+	slices.SortFunc(out, func(a, b Transfer) int {
+		return cmp.Or(cmp.Compare(a.Major, b.Major), cmp.Compare(a.Minor, b.Minor))
+	})
+	return out
+}
+
 // usageOf translates the figures; their names differ between the versions.
 func usageOf(stats *cgroups.Stats, mode Mode) Usage {
-	memory := stats.MemoryStats
-	inactive, rss, prefix := "total_inactive_file", "total_rss", "total_"
+	cpu, throttling, memory := stats.CpuStats.CpuUsage, stats.CpuStats.ThrottlingData, stats.MemoryStats
+	inactive, rss, cache, mapped, prefix := "total_inactive_file", "total_rss", "total_cache", "total_mapped_file",
+		"total_"
+	swap := memory.SwapUsage.Usage - min(memory.SwapUsage.Usage, memory.Usage.Usage) // it tells both together
 	if mode == Unified {
-		inactive, rss, prefix = "inactive_file", "anon", ""
+		inactive, rss, cache, mapped, prefix = "inactive_file", "anon", "file", "file_mapped", ""
+		swap = memory.SwapOnlyUsage.Usage
 	}
 	usage := Usage{
-		CPUNanos:    stats.CpuStats.CpuUsage.TotalUsage,
-		Memory:      memory.Usage.Usage,
-		WorkingSet:  memory.Usage.Usage - min(memory.Usage.Usage, memory.Stats[inactive]),
-		RSS:         memory.Stats[rss],
+		CPUNanos: cpu.TotalUsage, CPUUserNanos: cpu.UsageInUsermode, CPUSystemNanos: cpu.UsageInKernelmode,
+		Periods: throttling.Periods, ThrottledPeriods: throttling.ThrottledPeriods,
+		ThrottledNanos: throttling.ThrottledTime,
+		Memory:         memory.Usage.Usage,
+		WorkingSet:     memory.Usage.Usage - min(memory.Usage.Usage, memory.Stats[inactive]),
+		RSS:            memory.Stats[rss],
+		Cache:          memory.Stats[cache], Mapped: memory.Stats[mapped], MaxMemory: memory.Usage.MaxUsage,
+		Swap: swap, MemoryFailures: memory.Usage.Failcnt,
 		PageFaults:  memory.Stats[prefix+"pgfault"],
 		MajorFaults: memory.Stats[prefix+"pgmajfault"],
 		Pids:        stats.PidsStats.Current,

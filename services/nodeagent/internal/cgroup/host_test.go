@@ -3,6 +3,7 @@ package cgroup_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,6 +96,12 @@ func hostLimitsHold(t *testing.T, driver cgroup.Driver) {
 	usage, err := tree.PodUsage(pod)
 	if err != nil || usage.Pids != 1 || usage.MemoryLimit != 64<<20 {
 		t.Errorf("usage %+v, %v", usage, err)
+	}
+	if _, err := kernel.Transfers(tree.Path(pod, "")); err != nil && driver == cgroup.Cgroupfs {
+		t.Errorf("what was moved from and to disks: %v", err)
+	}
+	if _, err := tree.ContainerTransfers(pod, "none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what a container has moved that is not there: %v", err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- process.Wait() }()

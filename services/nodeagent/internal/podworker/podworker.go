@@ -103,7 +103,7 @@ type Config struct {
 	// Observer is told what workers do.
 	Observer Observer
 	// Gone is called when nothing of a Pod is left and its worker has ended; nil tells nobody.
-	Gone func(uid types.UID)
+	Gone func(pod *corev1.Pod)
 	// HostIPs are the node's addresses.
 	HostIPs func() []string
 	// RuntimeName is the scheme of container IDs.

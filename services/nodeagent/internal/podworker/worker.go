@@ -487,6 +487,6 @@ func (w *worker) cleanUp(ctx context.Context) {
 	w.pool.forget(w.uid)
 	w.log.Info("Pod is gone")
 	if w.config.Gone != nil {
-		w.config.Gone(w.uid)
+		w.config.Gone(w.pod)
 	}
 }

@@ -53,6 +53,7 @@ type Config struct {
 type Prober struct {
 	config  Config
 	checker *checker
+	counts  counts
 	running sync.WaitGroup
 
 	mu        sync.Mutex // guards instances; an instance's own lock is taken after it
@@ -65,6 +66,7 @@ func New(config Config) *Prober {
 		config: config,
 		checker: &checker{executor: config.Executor, client: handlers.NewClient(), dialer: handlers.Dialer(),
 			version: config.Version},
+		counts:    newCounts(),
 		instances: map[string]*instance{},
 	}
 }
@@ -127,10 +129,12 @@ func (p *Prober) run(ctx context.Context, i *instance, kind Kind, probe *corev1.
 		}
 		timer.Reset(Period(probe))
 		target := i.current()
+		began := time.Now()
 		outcome, message := p.checker.check(ctx, target, probe)
 		if ctx.Err() != nil {
 			return
 		}
+		p.count(target, kind, outcome, time.Since(began))
 		switch outcome {
 		case Failure:
 			p.config.Tell(target, unhealthy, string(kind)+" probe failed: "+message)

@@ -255,8 +255,10 @@ func (n *node) startServer(log *zap.Logger) {
 			}
 			return summary, nil
 		},
-		Resource: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "used 1\n") }),
-		Metrics:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "up 1\n") }),
+		Resource: says("used 1\n"),
+		CAdvisor: says("contained 1\n"),
+		Probes:   says("probed 1\n"),
+		Metrics:  says("up 1\n"),
 		Log:      log,
 	})
 	n.server = server
@@ -269,6 +271,11 @@ func (n *node) startServer(log *zap.Logger) {
 			n.t.Errorf("the server ended with %v", err)
 		}
 	})
+}
+
+// says answers with a text.
+func says(text string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
 }
 
 // Pod implements Pods.

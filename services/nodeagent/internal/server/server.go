@@ -66,9 +66,10 @@ type Config struct {
 	SystemLogDir string
 	// SyncLoop says why Pods are no longer looked after, if so.
 	SyncLoop func() error
-	// Summary returns the statistics of the node; Resource serves /metrics/resource, Metrics the agent's own /metrics.
-	Summary           func(ctx context.Context, onlyCPUAndMemory bool) (*statsapi.Summary, error)
-	Resource, Metrics http.Handler
+	// Summary returns the statistics of the node; Resource, CAdvisor and Probes serve what is below /metrics, Metrics the
+	// agent's own.
+	Summary                             func(ctx context.Context, onlyCPUAndMemory bool) (*statsapi.Summary, error)
+	Resource, CAdvisor, Probes, Metrics http.Handler
 	// Service says what the node's kernel has for a Service; false if the agent carries none.
 	Service func(namespace, name string) (any, bool)
 	Log     *zap.Logger
@@ -146,9 +147,9 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("GET /logs/{path...}", answer(s.systemLogs))
 	mux.Handle("GET /stats/summary", answer(s.summary))
 	mux.Handle("GET /metrics/resource", s.config.Resource)
-	if s.config.Metrics != nil {
-		mux.Handle("GET /metrics", s.config.Metrics)
-	}
+	mux.Handle("GET /metrics/cadvisor", s.config.CAdvisor)
+	mux.Handle("GET /metrics/probes", s.config.Probes)
+	mux.Handle("GET /metrics", s.config.Metrics)
 	mux.Handle("GET /serviceproxy/{namespace}/{name}", answer(s.service))
 	mux.Handle("GET /containerLogs/{namespace}/{pod}/{container}", answer(s.logs))
 	for _, method := range []string{http.MethodGet, http.MethodPost} {

@@ -30,7 +30,8 @@ import (
 func TestPlainAnswers(t *testing.T) {
 	n := newNode(t)
 	for path, want := range map[string]string{"/healthz": "ok", "/healthz/ping": "ok", "/healthz/syncloop": "ok",
-		"/metrics": "up 1\n", "/metrics/resource": "used 1\n"} {
+		"/metrics": "up 1\n", "/metrics/resource": "used 1\n",
+		"/metrics/cadvisor": "contained 1\n", "/metrics/probes": "probed 1\n"} {
 		if code, body, err := n.get(path); code != 200 || body != want {
 			t.Errorf("%s: %d, %q, %v", path, code, body, err)
 		}

@@ -26,8 +26,9 @@ type network struct {
 
 // traffic is what went over one interface since it was made.
 type traffic struct {
-	name                                 string
-	rxBytes, rxErrors, txBytes, txErrors uint64
+	name                                    string
+	rxBytes, rxPackets, rxErrors, rxDropped uint64
+	txBytes, txPackets, txErrors, txDropped uint64
 }
 
 // networks are what went over all networks of the node. A network that cannot be told is missing.
@@ -62,11 +63,10 @@ func (c *Collector) networksOf(r *reading) *networks {
 // podNetwork asks the process that keeps the sandbox of what runs, which is the runtime's own: a container's process
 // may have gone to another namespace. A Pod on the network of the machine has none of its own.
 func (c *Collector) podNetwork(pod *Pod) (network, error) {
-	newest := slices.IndexFunc(pod.Running, func(c observed.Container) bool { return c.SandboxID != "" })
-	if pod.Spec.HostNetwork || newest < 0 {
+	sandbox := sandboxOf(pod)
+	if pod.Spec.HostNetwork || sandbox == "" {
 		return network{}, fs.ErrNotExist
 	}
-	sandbox := pod.Running[newest].SandboxID
 	pids, err := c.config.Usage.Processes(pod.Pod, sandbox)
 	if err != nil || len(pids) == 0 {
 		return network{}, cmp.Or(err, fs.ErrNotExist)
@@ -81,6 +81,15 @@ func (c *Collector) podNetwork(pod *Pod) (network, error) {
 		err = fmt.Errorf("process %d of sandbox %s: %w", pids[0], sandbox, fs.ErrNotExist)
 	}
 	return found, err
+}
+
+// sandboxOf is the sandbox in which the Pod's newest container runs; empty if there is none.
+func sandboxOf(pod *Pod) string {
+	newest := slices.IndexFunc(pod.Running, func(c observed.Container) bool { return c.SandboxID != "" })
+	if newest < 0 {
+		return ""
+	}
+	return pod.Running[newest].SandboxID
 }
 
 // podInterface is what container runtimes call the interface of a Pod.
@@ -131,11 +140,12 @@ func parseInterfaces(dev string) []traffic {
 	for _, line := range strings.Split(dev, "\n") {
 		name, figures, ok := strings.Cut(line, ":")
 		fields := strings.Fields(figures)
-		if name = strings.TrimSpace(name); !ok || name == "lo" || len(fields) < 11 {
+		if name = strings.TrimSpace(name); !ok || name == "lo" || len(fields) < 12 {
 			continue
 		}
-		all = append(all, traffic{name: name, rxBytes: number(fields[0]), rxErrors: number(fields[2]),
-			txBytes: number(fields[8]), txErrors: number(fields[10])})
+		all = append(all, traffic{name: name, rxBytes: number(fields[0]), rxPackets: number(fields[1]),
+			rxErrors: number(fields[2]), rxDropped: number(fields[3]), txBytes: number(fields[8]),
+			txPackets: number(fields[9]), txErrors: number(fields[10]), txDropped: number(fields[11])})
 	}
 	return all
 }

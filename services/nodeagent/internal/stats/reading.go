@@ -39,9 +39,9 @@ type podReading struct {
 }
 
 type containerReading struct {
-	name, id  string
-	startedAt time.Time
-	usage     sample
+	name, id, image string
+	startedAt       time.Time
+	usage           sample
 }
 
 // read returns the figures of the node and of all its Pods, which may be a moment old. A Pod or a container whose
@@ -100,7 +100,8 @@ func (r *reader) pod(pod Pod) {
 			continue
 		}
 		seen[instance.Name] = true
-		p.containers = append(p.containers, containerReading{instance.Name, instance.ID, instance.StartedAt, s})
+		p.containers = append(p.containers, containerReading{instance.Name, instance.ID, instance.Image,
+			instance.StartedAt, s})
 	}
 	r.pods = append(r.pods, p)
 }
@@ -109,7 +110,7 @@ func (r *reader) pod(pod Pod) {
 func (r *reader) sample(subject string, usage cgroup.Usage, err error) sample {
 	r.subjects[subject] = true
 	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
+		if err := ignoreGone(err); err != nil {
 			r.faults = append(r.faults, err)
 		}
 		return sample{}
@@ -117,4 +118,12 @@ func (r *reader) sample(subject string, usage cgroup.Usage, err error) sample {
 	s := sample{at: time.Now(), Usage: r.totals.usage(subject, usage)}
 	s.cores = r.rates.cores(subject, s.CPUNanos, s.at)
 	return s
+}
+
+// ignoreGone makes no error of a cgroup that is not there yet, or no longer.
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }

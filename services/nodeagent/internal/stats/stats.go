@@ -19,6 +19,10 @@ type Usage interface {
 	NodeUsage() (cgroup.Usage, error)
 	PodUsage(pod *corev1.Pod) (cgroup.Usage, error)
 	ContainerUsage(pod *corev1.Pod, id string) (cgroup.Usage, error)
+	ContainerTransfers(pod *corev1.Pod, id string) ([]cgroup.Transfer, error)
+	// Path returns where the kernel has the cgroup of a container or a sandbox; without an ID that of the Pod, without a
+	// Pod that of all.
+	Path(pod *corev1.Pod, id string) string
 	// Processes returns those of a container or a sandbox.
 	Processes(pod *corev1.Pod, id string) ([]int, error)
 }
@@ -26,8 +30,11 @@ type Usage interface {
 // Config is what a Collector needs.
 type Config struct {
 	NodeName string
-	// Proc is the proc file system, Root a folder on the file system that Pods use.
-	Proc, Root string
+	// Proc and Sys are the file systems of these names, Root is a folder on the file system that Pods use.
+	Proc, Sys, Root string
+	// Machine says which one this is, MilliCPU how much of processors it has, in thousandths.
+	Machine  corev1.NodeSystemInfo
+	MilliCPU int64
 	// MaxPIDs is how many processes and threads there may be.
 	MaxPIDs int64
 	Usage   Usage

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -28,6 +29,20 @@ type figures struct {
 }
 
 func (f *figures) Processes(*corev1.Pod, string) ([]int, error) { return f.pids, nil }
+
+func (f *figures) ContainerTransfers(_ *corev1.Pod, id string) ([]cgroup.Transfer, error) {
+	if f.broken {
+		return nil, errors.New("not readable")
+	}
+	return []cgroup.Transfer{{Major: 8, Minor: 1, Reads: 1, Writes: 2, BytesRead: 3, BytesWritten: 4}}, nil
+}
+
+func (f *figures) Path(pod *corev1.Pod, id string) string {
+	if pod == nil {
+		return "/pods"
+	}
+	return path.Join("/pods", string(pod.UID), id)
+}
 
 func (f *figures) NodeUsage() (cgroup.Usage, error) { return cgroup.Usage{CPUNanos: 5}, nil }
 

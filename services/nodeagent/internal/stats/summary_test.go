@@ -178,7 +178,8 @@ const header = "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop\n
 func TestParseInterfaces(t *testing.T) {
 	got := parseInterfaces(header + "    lo: 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9\n" +
 		"  eth0:   11 2 3 4 5 6 7 8 19 10 21 12 13 14 15 16\n eth1: 1 2\nveth7: 1 0 0 0 0 0 0 0 2 0 0 0 0 0 0 0\n")
-	want := traffic{name: "eth0", rxBytes: 11, rxErrors: 3, txBytes: 19, txErrors: 21}
+	want := traffic{name: "eth0", rxBytes: 11, rxPackets: 2, rxErrors: 3, rxDropped: 4, txBytes: 19, txPackets: 10,
+		txErrors: 21, txDropped: 12}
 	if len(got) != 2 || got[0] != want || got[1].name != "veth7" {
 		t.Errorf("got %+v", got)
 	}

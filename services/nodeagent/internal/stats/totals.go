@@ -36,17 +36,21 @@ func (t totals) keep(subjects map[string]bool) {
 }
 
 func (t totals) usage(subject string, u cgroup.Usage) cgroup.Usage {
-	u.CPUNanos = t.grow(subject, "cpu", u.CPUNanos)
-	u.PageFaults = t.grow(subject, "page faults", u.PageFaults)
-	u.MajorFaults = t.grow(subject, "major page faults", u.MajorFaults)
+	for figure, value := range map[string]*uint64{"cpu": &u.CPUNanos, "cpu user": &u.CPUUserNanos,
+		"cpu system": &u.CPUSystemNanos, "periods": &u.Periods, "throttled periods": &u.ThrottledPeriods,
+		"throttled": &u.ThrottledNanos, "memory failures": &u.MemoryFailures, "page faults": &u.PageFaults,
+		"major page faults": &u.MajorFaults} {
+		*value = t.grow(subject, figure, *value)
+	}
 	return u
 }
 
 func (t totals) network(subject string, n network) network {
 	for i := range n.interfaces {
 		of := &n.interfaces[i]
-		for figure, value := range map[string]*uint64{"rx bytes": &of.rxBytes, "rx errors": &of.rxErrors,
-			"tx bytes": &of.txBytes, "tx errors": &of.txErrors} {
+		for figure, value := range map[string]*uint64{"rx bytes": &of.rxBytes, "rx packets": &of.rxPackets,
+			"rx errors": &of.rxErrors, "rx dropped": &of.rxDropped, "tx bytes": &of.txBytes,
+			"tx packets": &of.txPackets, "tx errors": &of.txErrors, "tx dropped": &of.txDropped} {
 			*value = t.grow(subject, of.name+" "+figure, *value)
 		}
 	}

@@ -96,6 +96,12 @@ func (k *Kernel) Usage(name string) (cgroup.Usage, error) {
 	return usage, nil
 }
 
+// Transfers implements cgroup.Kernel: there is none.
+func (k *Kernel) Transfers(name string) ([]cgroup.Transfer, error) {
+	_, err := k.Usage(name)
+	return nil, err
+}
+
 // Processes implements cgroup.Kernel: there is none.
 func (k *Kernel) Processes(name string) ([]int, error) {
 	_, err := k.Usage(name)
