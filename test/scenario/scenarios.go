@@ -77,6 +77,7 @@ var Contained = []Scenario{
 	{"Preemption", Preemption},
 	{"Evicted", Evicted},
 	{"NodeAPI", NodeAPI},
+	{"KubeletMetrics", KubeletMetrics},
 	{"Top", Top},
 	{"AutoscaledUnderLoad", AutoscaledUnderLoad},
 	{"Resize", Resize},

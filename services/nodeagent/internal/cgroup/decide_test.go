@@ -76,8 +76,8 @@ func TestTransfersOf(t *testing.T) {
 		return cgroups.BlkioStatEntry{Major: 8, Minor: minor, Op: op, Value: value}
 	}
 	got := transfersOf(cgroups.BlkioStats{
-		IoServiceBytesRecursive: []cgroups.BlkioStatEntry{entry(16, "Read", 5), entry(0, "Write", 3), entry(0, "Total", 9),
-			entry(0, "Read", 1)},
+		IoServiceBytesRecursive: []cgroups.BlkioStatEntry{entry(16, "Read", 5), entry(0, "Write", 3),
+			entry(0, "Total", 9), entry(0, "Read", 1)},
 		IoServicedRecursive: []cgroups.BlkioStatEntry{entry(0, "Write", 2), entry(0, "Sync", 9), entry(16, "Read", 4)},
 	})
 	want := []Transfer{{Major: 8, Minor: 0, Writes: 2, BytesRead: 1, BytesWritten: 3},

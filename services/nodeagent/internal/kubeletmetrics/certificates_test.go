@@ -37,8 +37,8 @@ func encoded(certificate *tls.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]})
 }
 
-// The life of the agent's certificate is that of the one in the file now, negative when it is over, and without end where
-// there is none.
+// The life of the agent's certificate is that of the one in the file now, negative when it is over, and without end
+// where there is none.
 func TestClientLife(t *testing.T) {
 	const name = "kubelet_certificate_manager_client_ttl_seconds gauge "
 	file := filepath.Join(t.TempDir(), "pair.pem")

@@ -15,8 +15,8 @@ import (
 )
 
 // podStart are the buckets for the start of Pods.
-var podStart = []float64{0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800,
-	2700, 3600}
+var podStart = []float64{0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200,
+	1800, 2700, 3600}
 
 // containerTypes are the metrics' words for the kinds of container.
 var containerTypes = map[lifecycle.Kind]string{lifecycle.Init: "init_container", lifecycle.Sidecar: "init_container",

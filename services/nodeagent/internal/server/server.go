@@ -66,8 +66,8 @@ type Config struct {
 	SystemLogDir string
 	// SyncLoop says why Pods are no longer looked after, if so.
 	SyncLoop func() error
-	// Summary returns the statistics of the node; Resource, CAdvisor and Probes serve what is below /metrics, Metrics the
-	// agent's own.
+	// Summary returns the statistics of the node; Resource, CAdvisor and Probes serve what is below /metrics, Metrics
+	// the agent's own.
 	Summary                             func(ctx context.Context, onlyCPUAndMemory bool) (*statsapi.Summary, error)
 	Resource, CAdvisor, Probes, Metrics http.Handler
 	// Service says what the node's kernel has for a Service; false if the agent carries none.

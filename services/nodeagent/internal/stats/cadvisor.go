@@ -13,8 +13,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/diskusage"
 )
 
-// CAdvisor serves the figures under the names and labels that readers of cadvisor's metrics know. Nothing is read unless
-// somebody asks.
+// CAdvisor serves the figures under the names and labels that readers of cadvisor's metrics know. Nothing is read
+// unless somebody asks.
 func (c *Collector) CAdvisor() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(cadvisor{c, newDevices(c.config.Sys)})

@@ -44,8 +44,8 @@ func (full) ContainerUsage(*corev1.Pod, string) (cgroup.Usage, error) {
 		MemoryFailures: 92, MemoryLimit: 91, PageFaults: 90, MajorFaults: 89, Pids: 88}, nil
 }
 
-// Everything that is known of a container, of its Pod, of the network of that and of the machine stands under cadvisor's
-// names and labels.
+// Everything that is known of a container, of its Pod, of the network of that and of the machine stands under
+// cadvisor's names and labels.
 func TestCAdvisor(t *testing.T) {
 	proc, sys := t.TempDir(), t.TempDir()
 	for file, text := range map[string]string{"stat": "cpu 1 1 1 1 1 1 1 1 1\nbtime 1\n",

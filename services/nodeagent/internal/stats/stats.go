@@ -20,8 +20,8 @@ type Usage interface {
 	PodUsage(pod *corev1.Pod) (cgroup.Usage, error)
 	ContainerUsage(pod *corev1.Pod, id string) (cgroup.Usage, error)
 	ContainerTransfers(pod *corev1.Pod, id string) ([]cgroup.Transfer, error)
-	// Path returns where the kernel has the cgroup of a container or a sandbox; without an ID that of the Pod, without a
-	// Pod that of all.
+	// Path returns where the kernel has the cgroup of a container or a sandbox; without an ID that of the Pod, without
+	// a Pod that of all.
 	Path(pod *corev1.Pod, id string) string
 	// Processes returns those of a container or a sandbox.
 	Processes(pod *corev1.Pod, id string) ([]int, error)
