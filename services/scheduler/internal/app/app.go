@@ -125,7 +125,7 @@ func newLoop(c Config, r recorders) *loop {
 		record:   r.record,
 		recordAs: r.recordAs,
 		log:      c.Log,
-		metrics:  newMetrics(c.Metrics),
+		metrics:  newMetrics(c.Metrics, c.Scheduler.Profiles),
 		now:      time.Now,
 		arrived:  make(chan struct{}, 1),
 	}

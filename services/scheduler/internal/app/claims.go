@@ -17,11 +17,13 @@ func (l *loop) bindSettled(ctx context.Context) {
 			return
 		}
 		if s.Err != nil {
+			l.metrics.failed(s.Pod, l.now().Sub(s.Since))
 			l.record(s.Pod, events.Warning("FailedScheduling", "binding volumes on node %s: %s", s.Node, s.Err))
 			continue
 		}
 		l.inFlight++
-		l.binder.Bind(ctx, bind.Binding{Pod: s.Pod, Node: s.Node, Decided: l.now()})
+		l.binder.Bind(ctx, bind.Binding{Pod: s.Pod, Node: s.Node, Decided: l.now(),
+			Try: bind.Try{Began: s.Since, Attempt: s.Attempt, Arrived: s.Arrived}})
 	}
 }
 
@@ -39,6 +41,7 @@ func (l *loop) prepared(p bind.Prepared) {
 			l.cycle.Await(p.Pod.UID, l.now())
 			return
 		}
+		l.metrics.failed(p.Pod, l.now().Sub(p.Decided))
 		l.log.Info("claims of the pod were not written, trying again",
 			zap.String("pod", p.Pod.Namespace+"/"+p.Pod.Name), zap.Error(p.Err))
 		l.cycle.Failed(p.Pod.UID, l.now())

@@ -42,6 +42,7 @@ func (l *loop) observe(ctx context.Context, state *introspect.State) {
 			for place, d := range now {
 				l.metrics.depth(place, d.Pods)
 			}
+			l.metrics.moved(l.cycle.Moves())
 		}); err != nil {
 			return
 		}

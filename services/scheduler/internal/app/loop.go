@@ -229,7 +229,7 @@ func (l *loop) carryOut(ctx context.Context, v cycle.Verdict, start time.Time) {
 		l.consult(ctx, v.Question)
 		return
 	}
-	l.metrics.decided(v.Node != "", l.now().Sub(start))
+	l.metrics.decided(&v, l.now().Sub(start))
 	if v.Node == "" {
 		l.refused(ctx, v)
 		return
@@ -241,7 +241,8 @@ func (l *loop) carryOut(ctx context.Context, v cycle.Verdict, start time.Time) {
 			l.prepared)
 		return
 	}
-	l.binder.Bind(ctx, bind.Binding{Pod: v.Pod, Node: v.Node, Decided: start})
+	l.binder.Bind(ctx, bind.Binding{Pod: v.Pod, Node: v.Node, Decided: start,
+		Try: bind.Try{Began: start, Attempt: v.Attempt, Arrived: v.Arrived}})
 }
 
 func (l *loop) refused(ctx context.Context, v cycle.Verdict) {
@@ -251,6 +252,7 @@ func (l *loop) refused(ctx context.Context, v cycle.Verdict) {
 			zap.String("pod", v.Pod.Namespace+"/"+v.Pod.Name), zap.Int("untried", v.Untried))
 	}
 	if v.Plan != nil && len(v.Plan.Victims) > 0 {
+		l.metrics.victimsChosen(len(v.Plan.Victims))
 		l.evict(ctx, v)
 		return
 	}
@@ -281,7 +283,7 @@ func (l *loop) groupUnwritten(name types.NamespacedName, err error) {
 func (l *loop) bound(o bind.Outcome) {
 	l.do(func() {
 		l.inFlight--
-		l.metrics.bound(o.Err == nil, l.now().Sub(o.Decided))
+		l.metrics.bound(o, l.now())
 		if o.Err == nil {
 			l.record(o.Pod, events.Normal("Scheduled", "Successfully assigned %s/%s to %s", o.Pod.Namespace, o.Pod.Name,
 				o.Node))

@@ -36,6 +36,16 @@ type Binding struct {
 	Node string
 	// Decided is when the node was chosen.
 	Decided time.Time
+	// Try is what led there.
+	Try Try
+}
+
+// Try is one try to find a node for a Pod.
+type Try struct {
+	// Began is when it did; Attempt counts the tries of the Pod, from 1; Arrived is when the Pod came into the queue.
+	Began   time.Time
+	Attempt int
+	Arrived time.Time
 }
 
 // Outcome says what became of a Binding. Err is nil when the API server took it.

@@ -36,6 +36,9 @@ type Settled struct {
 	// Since is when the wait began, Err why it was vain. Then Failed has been called for it.
 	Since time.Time
 	Err   error
+	// Attempt and Arrived are those of the Verdict that gave it its node.
+	Attempt int
+	Arrived time.Time
 }
 
 // SetClaim notes a claim that is new or changed.
@@ -160,7 +163,11 @@ func (c *Cycle) settle(p *pod, now time.Time) {
 	if err == nil && !done {
 		return
 	}
-	c.waits.settled = append(c.waits.settled, Settled{Pod: p.object, Node: p.node, Since: p.claims.since, Err: err})
+	settled := Settled{Pod: p.object, Node: p.node, Since: p.claims.since, Err: err}
+	if p.last != nil {
+		settled.Attempt, settled.Arrived = p.last.Attempt, p.last.Arrived
+	}
+	c.waits.settled = append(c.waits.settled, settled)
 	p.claims = nil
 	c.book.Release(p.UID) // bound is bound
 	if err != nil {

@@ -410,7 +410,7 @@ func (c *Cycle) decide(p *pod, now time.Time) Verdict {
 
 // verdict begins the outcome of a try.
 func (c *Cycle) verdict(p *pod) Verdict {
-	return Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: p.Attempts + 1}
+	return Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: p.Attempts + 1, Arrived: p.Arrived()}
 }
 
 func schedulerName(p *corev1.Pod) string {

@@ -116,6 +116,9 @@ func (c *Cycle) Depths() map[queue.Place]Depth {
 	return out
 }
 
+// Moves returns how Pods and groups have come to their places, and how often.
+func (c *Cycle) Moves() map[queue.Move]uint64 { return c.queue.Moves() }
+
 // Gated is the place of Pods that their scheduling gates hold.
 const Gated queue.Place = "gated"
 

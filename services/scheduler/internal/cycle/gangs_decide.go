@@ -172,7 +172,7 @@ func (c *Cycle) giveFree(one *given, among []columns.Slot) bool {
 func (c *Cycle) turn(g *gangState, p *pod) given {
 	c.renew(p)
 	return given{pod: p, nominated: p.nominated,
-		verdict: Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: g.Attempts + 1}}
+		verdict: Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: g.Attempts + 1, Arrived: g.Arrived()}}
 }
 
 // renew finds the class of a Pod with volumes anew, as others may have been promised what it would get, and that of one
@@ -277,7 +277,7 @@ func (c *Cycle) placeGang(g *gangState, members []*pod, placed []given, now time
 func (c *Cycle) refuseGang(g *gangState, members []*pod, why string, now time.Time) {
 	g.refused, g.domains = why, nil
 	for _, p := range members {
-		v := Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: g.Attempts + 1, Group: why}
+		v := Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: g.Attempts + 1, Arrived: g.Arrived(), Group: why}
 		if p.last != nil && p.last.Plan != nil && p.evicting {
 			v.Plan = p.last.Plan
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -18,6 +19,8 @@ type Verdict struct {
 	Pod *corev1.Pod
 	// Attempt counts the tries of this Pod, from 1.
 	Attempt int
+	// Arrived is when the Pod, or its group, came into the queue.
+	Arrived time.Time
 	// Nodes is how many nodes there were.
 	Nodes int
 

@@ -50,6 +50,7 @@ type Entry struct {
 
 	place    Place
 	entered  uint64    // order of the first Add
+	arrived  time.Time // of the first Add
 	since    time.Time // when it came to its place
 	retryAt  time.Time // when its delay is over
 	position int       // in the heap it is in
@@ -64,6 +65,9 @@ func (e *Entry) Place() (place Place, since, retryAt time.Time) {
 	return e.place, e.since, e.retryAt
 }
 
+// Arrived returns when the entry was first made active; zero if it never was.
+func (e *Entry) Arrived() time.Time { return e.arrived }
+
 // Queue holds the entries. Make one with New.
 type Queue struct {
 	policy        backoff.Policy
@@ -73,6 +77,7 @@ type Queue struct {
 	unschedulable map[class.ID]*entries
 	lines         map[string]*entries
 	flushAt       time.Time
+	moved         [len(moves)]uint64
 }
 
 // New returns an empty Queue whose delays grow as the policy says.
@@ -96,10 +101,11 @@ func (q *Queue) Add(e *Entry, now time.Time) {
 	q.Remove(e)
 	if e.entered == 0 {
 		q.entered++
-		e.entered = q.entered
+		e.entered, e.arrived = q.entered, now
 	}
 	e.Attempts, e.retryAt = 0, time.Time{}
 	q.activate(e, now)
+	q.moved[added]++
 }
 
 // Pop takes out the most urgent active entry. Entries whose delay is over count as active.
@@ -117,12 +123,14 @@ func (q *Queue) Pop(now time.Time) (*Entry, bool) {
 func (q *Queue) Delay(e *Entry, now time.Time) {
 	q.failed(e, now)
 	q.put(&q.backoff, e, Backoff, now)
+	q.moved[delayed]++
 }
 
 // AddUnschedulable puts away an entry that fits on no node.
 func (q *Queue) AddUnschedulable(e *Entry, now time.Time) {
 	q.failed(e, now)
 	q.put(q.unschedulableOf(e.Class), e, Unschedulable, now)
+	q.moved[refused]++
 	if q.flushAt.IsZero() {
 		q.flushAt = now.Add(MaxUnschedulable)
 	}
@@ -137,7 +145,7 @@ func (q *Queue) Requeue(id class.ID, now time.Time) {
 			return
 		}
 		q.Remove(e)
-		if q.resume(e, now) == Active {
+		if q.resume(e, now, fits, fitsLater) == Active {
 			return
 		}
 	}
@@ -148,6 +156,7 @@ func (q *Queue) Activate(e *Entry, now time.Time) {
 	if e.place == Unschedulable || e.place == Backoff {
 		q.Remove(e)
 		q.activate(e, now)
+		q.moved[fits]++
 	}
 }
 
@@ -155,7 +164,7 @@ func (q *Queue) Activate(e *Entry, now time.Time) {
 func (q *Queue) Resume(e *Entry, now time.Time) {
 	if e.place == Unschedulable {
 		q.Remove(e)
-		q.resume(e, now)
+		q.resume(e, now, fits, fitsLater)
 	}
 }
 
@@ -269,12 +278,15 @@ func (q *Queue) head(id class.ID) *Entry {
 	return nil
 }
 
-// resume makes the entry active, or lets it wait for the rest of its delay.
-func (q *Queue) resume(e *Entry, now time.Time) Place {
+// resume makes the entry active, which counts as a move, or lets it wait for the rest of its delay, which counts as
+// another.
+func (q *Queue) resume(e *Entry, now time.Time, active, later move) Place {
 	if now.Before(e.retryAt) {
 		q.put(&q.backoff, e, Backoff, now)
+		q.moved[later]++
 	} else {
 		q.activate(e, now)
+		q.moved[active]++
 	}
 	return e.place
 }
@@ -291,6 +303,7 @@ func (q *Queue) settle(now time.Time) {
 	for e := q.backoff.first(); e != nil && !now.Before(e.retryAt); e = q.backoff.first() {
 		q.Remove(e)
 		q.activate(e, now)
+		q.moved[delayOver]++
 	}
 	if q.flushAt.IsZero() || now.Before(q.flushAt) {
 		return
@@ -309,6 +322,6 @@ func (q *Queue) settle(now time.Time) {
 	}
 	for _, e := range stale {
 		q.Remove(e)
-		q.resume(e, now)
+		q.resume(e, now, overlong, overlongLater)
 	}
 }
