@@ -33,8 +33,8 @@ spec:
   volumes: [{name: seen, emptyDir: {}}]
 `
 
-// told says which metric a node has to tell: all labels of the metric, where * is for any value and $ns, $node and $uid
-// for those of the test. It has to be more than 0.
+// told says which metric a node has to tell: all labels of the metric, where * is for any value, + for any that is not
+// empty, and $ns, $node and $uid for those of the test. It has to be more than 0.
 type told struct{ path, name, labels string }
 
 // podTold are those that follow from the start, the failure and the end of the failing Pod.
@@ -46,7 +46,7 @@ var podTold = []told{
 	{"", "kubelet_active_pods", "static=false"},
 	{"", "kubelet_started_pods_total", ""},
 	{"", "kubelet_started_containers_total", "container_type=container"},
-	{"", "kubelet_terminated_containers_total", "container_type=container exit_code=137 reason=Error"},
+	{"", "kubelet_terminated_containers_total", "container_type=container exit_code=+ reason=Error"},
 	{"", "kubelet_pod_start_duration_seconds", ""},
 	{"", "kubelet_pod_worker_start_duration_seconds", ""},
 	{"", "kubelet_pod_worker_duration_seconds", "operation_type=create"},
@@ -69,21 +69,21 @@ var podTold = []told{
 		"container=burn namespace=$ns pod=failing pod_uid=$uid probe_type=Readiness result=successful"},
 	{"/probes", "prober_probe_duration_seconds", "container=burn namespace=$ns pod=failing probe_type=Liveness"},
 	{"/cadvisor", "container_cpu_usage_seconds_total",
-		"container=burn cpu=total id=* image=* name=* namespace=$ns pod=failing"},
-	{"/cadvisor", "container_cpu_usage_seconds_total", "container= cpu=total id=* image= name= namespace=$ns pod=failing"},
+		"container=burn cpu=total id=+ image=+ name=+ namespace=$ns pod=failing"},
+	{"/cadvisor", "container_cpu_usage_seconds_total", "container= cpu=total id=+ image= name= namespace=$ns pod=failing"},
 	{"/cadvisor", "container_cpu_usage_seconds_total", "container= cpu=total id=/ image= name= namespace= pod="},
 	{"/cadvisor", "container_cpu_cfs_throttled_periods_total",
-		"container=burn id=* image=* name=* namespace=$ns pod=failing"},
-	{"/cadvisor", "container_memory_working_set_bytes", "container=burn id=* image=* name=* namespace=$ns pod=failing"},
-	{"/cadvisor", "container_memory_usage_bytes", "container=burn id=* image=* name=* namespace=$ns pod=failing"},
-	{"/cadvisor", "container_memory_rss", "container=burn id=* image=* name=* namespace=$ns pod=failing"},
-	{"/cadvisor", "container_spec_cpu_quota", "container=burn id=* image=* name=* namespace=$ns pod=failing"},
-	{"/cadvisor", "container_spec_memory_limit_bytes", "container=burn id=* image=* name=* namespace=$ns pod=failing"},
-	{"/cadvisor", "container_start_time_seconds", "container=burn id=* image=* name=* namespace=$ns pod=failing"},
+		"container=burn id=+ image=+ name=+ namespace=$ns pod=failing"},
+	{"/cadvisor", "container_memory_working_set_bytes", "container=burn id=+ image=+ name=+ namespace=$ns pod=failing"},
+	{"/cadvisor", "container_memory_usage_bytes", "container=burn id=+ image=+ name=+ namespace=$ns pod=failing"},
+	{"/cadvisor", "container_memory_rss", "container=burn id=+ image=+ name=+ namespace=$ns pod=failing"},
+	{"/cadvisor", "container_spec_cpu_quota", "container=burn id=+ image=+ name=+ namespace=$ns pod=failing"},
+	{"/cadvisor", "container_spec_memory_limit_bytes", "container=burn id=+ image=+ name=+ namespace=$ns pod=failing"},
+	{"/cadvisor", "container_start_time_seconds", "container=burn id=+ image=+ name=+ namespace=$ns pod=failing"},
 	{"/cadvisor", "container_network_receive_bytes_total",
-		"container= id=* image= interface=eth0 name=* namespace=$ns pod=failing"},
-	{"/cadvisor", "machine_cpu_cores", "boot_id=* machine_id=* system_uuid=*"},
-	{"/cadvisor", "machine_memory_bytes", "boot_id=* machine_id=* system_uuid=*"},
+		"container= id=+ image= interface=eth0 name=+ namespace=$ns pod=failing"},
+	{"/cadvisor", "machine_cpu_cores", "boot_id=+ machine_id=* system_uuid=*"},
+	{"/cadvisor", "machine_memory_bytes", "boot_id=+ machine_id=* system_uuid=*"},
 }
 
 // KubeletMetrics asks a node for what dashboards and alerts of the field read of a kubelet, while a Pod starts, fails
@@ -164,15 +164,15 @@ func valueOf(metric *dto.Metric) float64 {
 		float64(metric.GetHistogram().GetSampleCount())
 }
 
-// fits compares labels with those of a pattern, in which * is for any value that is not empty.
+// fits compares labels with those of a pattern of told.
 func fits(labels, pattern string) bool {
 	got, want := strings.Fields(labels), strings.Fields(pattern)
 	if len(got) != len(want) {
 		return false
 	}
 	for i := range got {
-		name, any := strings.CutSuffix(want[i], "*")
-		if got[i] != want[i] && !(any && strings.HasPrefix(got[i], name) && len(got[i]) > len(name)) {
+		name, value, _ := strings.Cut(got[i], "=")
+		if got[i] != want[i] && want[i] != name+"=*" && (want[i] != name+"=+" || value == "") {
 			return false
 		}
 	}
