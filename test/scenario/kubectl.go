@@ -66,10 +66,15 @@ func BinDir() string {
 	if dir := os.Getenv("KEELSON_BIN"); dir != "" {
 		return dir
 	}
+	return filepath.Join(root(), "bin")
+}
+
+// root is the folder of this checkout, or where the test runs if that is in none.
+func root() string {
 	dir, err := os.Getwd()
 	for err == nil {
 		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
-			return filepath.Join(dir, "bin")
+			return dir
 		}
 		if parent := filepath.Dir(dir); parent != dir {
 			dir = parent
@@ -77,5 +82,5 @@ func BinDir() string {
 		}
 		break
 	}
-	return "bin"
+	return "."
 }

@@ -2,6 +2,8 @@ package scenario
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"keelson.dev/kit/metricspage"
 	"keelson.dev/test/mesh"
 )
 
@@ -70,7 +73,8 @@ var podTold = []told{
 	{"/probes", "prober_probe_duration_seconds", "container=burn namespace=$ns pod=failing probe_type=Liveness"},
 	{"/cadvisor", "container_cpu_usage_seconds_total",
 		"container=burn cpu=total id=+ image=+ name=+ namespace=$ns pod=failing"},
-	{"/cadvisor", "container_cpu_usage_seconds_total", "container= cpu=total id=+ image= name= namespace=$ns pod=failing"},
+	{"/cadvisor", "container_cpu_usage_seconds_total",
+		"container= cpu=total id=+ image= name= namespace=$ns pod=failing"},
 	{"/cadvisor", "container_cpu_usage_seconds_total", "container= cpu=total id=/ image= name= namespace= pod="},
 	{"/cadvisor", "container_cpu_cfs_throttled_periods_total",
 		"container=burn id=+ image=+ name=+ namespace=$ns pod=failing"},
@@ -107,15 +111,14 @@ func KubeletMetrics(t *testing.T, m mesh.Mesh) {
 		}
 		return Left(strings.Join(missing, "\n"))
 	})
+	w.expectMetricsPage(pod.Spec.NodeName)
 	w.Kubectl("delete", "pod", "failing", "--timeout=90s")
 	w.Await("the end of the Pod in the metrics", func() Answer {
 		if !tells(w.families(pod.Spec.NodeName, "")["kubelet_pod_worker_duration_seconds"], "operation_type=kill") {
 			return "its end took no time"
 		}
-		for path, families := range map[string]map[string]*dto.MetricFamily{
-			"/probes": w.families(pod.Spec.NodeName, "/probes"), "/cadvisor": w.families(pod.Spec.NodeName, "/cadvisor"),
-		} {
-			for _, family := range families {
+		for _, path := range []string{"/probes", "/cadvisor"} {
+			for _, family := range w.families(pod.Spec.NodeName, path) {
 				for _, metric := range family.GetMetric() {
 					if strings.Contains(labelsOf(metric), "namespace="+w.Namespace+" ") {
 						return Sawf("%s still has %s of it", path, family.GetName())
@@ -125,6 +128,22 @@ func KubeletMetrics(t *testing.T, m mesh.Mesh) {
 		}
 		return ""
 	})
+}
+
+// expectMetricsPage compares what a node shows, while a Pod runs that is probed, with the page that lists it.
+func (w *World) expectMetricsPage(node string) {
+	w.Helper()
+	for _, path := range []string{"", "/resource", "/probes", "/cadvisor"} {
+		var shown []*dto.MetricFamily
+		for _, family := range w.families(node, path) {
+			shown = append(shown, family)
+		}
+		slices.SortFunc(shown, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
+		wrong, err := metricspage.Compare(filepath.Join(root(), "docs/metrics.md"), "A node's `/metrics"+path+"`", shown)
+		if err != nil || len(wrong) > 0 {
+			w.Errorf("/metrics%s and docs/metrics.md: %v\n%s", path, err, strings.Join(wrong, "\n"))
+		}
+	}
 }
 
 // families are the metrics of a node by their names.

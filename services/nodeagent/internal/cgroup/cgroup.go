@@ -72,8 +72,8 @@ type Usage struct {
 	// Periods are those in which there was a limit of the CPU time and somebody to use some, ThrottledPeriods those in
 	// which he was stopped by it, for ThrottledNanos together.
 	Periods, ThrottledPeriods, ThrottledNanos uint64
-	// Memory is all memory in bytes, WorkingSet that which cannot be dropped at once, RSS the anonymous part, Cache that
-	// of files, Mapped the part of it that processes have mapped, MaxMemory the most that Memory ever was.
+	// Memory is all memory in bytes, WorkingSet that which cannot be dropped at once, RSS the anonymous part, Cache
+	// that of files, Mapped the part of it that processes have mapped, MaxMemory the most that Memory ever was.
 	Memory, WorkingSet, RSS, Cache, Mapped, MaxMemory uint64
 	// Swap is what lies in swap, MemoryFailures how often the limit of memory was met.
 	Swap, MemoryFailures uint64
@@ -212,8 +212,8 @@ func (t *Tree) ContainerTransfers(pod *corev1.Pod, id string) ([]Transfer, error
 	return t.kernel.Transfers(t.containerPath(qos.Class(pod), pod.UID, id))
 }
 
-// Path returns where the kernel has the cgroup of a Pod's container or sandbox; without an ID it is the Pod's, without a
-// Pod that of all Pods.
+// Path returns where the kernel has the cgroup of a Pod's container or sandbox; without an ID it is the Pod's, without
+// a Pod that of all Pods.
 func (t *Tree) Path(pod *corev1.Pod, id string) string {
 	at := t.root
 	switch {

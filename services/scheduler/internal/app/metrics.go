@@ -13,8 +13,8 @@ import (
 	"keelson.dev/services/scheduler/internal/rules"
 )
 
-// metrics are what the daemon shows on /metrics. All but depth and moved are in the loop's way: what they count is found
-// before.
+// metrics are what the daemon shows on /metrics. All but depth and moved are in the loop's way: what they count is
+// found before.
 type metrics struct {
 	placed, unplaced    prometheus.Counter
 	deciding, algorithm prometheus.Histogram
@@ -84,8 +84,8 @@ func (m *metrics) registerOwn(registry prometheus.Registerer) {
 func (m *metrics) registerNamed(registry prometheus.Registerer, profiles []rules.Profile) {
 	labels, buckets := []string{"result", "profile"}, prometheus.ExponentialBuckets(0.001, 2, 15)
 	attempts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "scheduler_schedule_attempts_total",
-		Help: "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, " +
-			"while 'error' means an internal scheduler problem."}, labels)
+		Help: "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be " +
+			"scheduled, while 'error' means an internal scheduler problem."}, labels)
 	took := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "scheduler_scheduling_attempt_duration_seconds",
 		Help: "Scheduling attempt latency in seconds (scheduling algorithm + binding)", Buckets: buckets}, labels)
 	for i := range profiles {
@@ -138,7 +138,9 @@ func (m *metrics) decided(v *cycle.Verdict, took time.Duration) {
 }
 
 // failed counts a try that ended between the decision and the binding.
-func (m *metrics) failed(pod *corev1.Pod, took time.Duration) { m.profiles[profileOf(pod)].failed.observe(took) }
+func (m *metrics) failed(pod *corev1.Pod, took time.Duration) {
+	m.profiles[profileOf(pod)].failed.observe(took)
+}
 
 // bound counts a binding, which ends a try.
 func (m *metrics) bound(o bind.Outcome, now time.Time) {

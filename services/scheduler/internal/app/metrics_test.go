@@ -15,6 +15,7 @@ import (
 
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/introspect"
+	"keelson.dev/kit/metricspage"
 	"keelson.dev/services/scheduler/internal/bind"
 	"keelson.dev/services/scheduler/internal/config"
 	"keelson.dev/services/scheduler/internal/cycle"
@@ -119,6 +120,14 @@ func TestMetrics(t *testing.T) {
 			"queue_incoming_pods_total event=ScheduleAttemptFailure queue=unschedulable 1"}
 		if got := shown(t, c.Metrics, "scheduler_queue_incoming"); !slices.Equal(got, want) {
 			t.Errorf("moves:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		families, err := c.Metrics.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrong, err := metricspage.Compare("../../../../docs/metrics.md", "The scheduler's `/metrics`", families)
+		if err != nil || len(wrong) > 0 {
+			t.Errorf("/metrics and docs/metrics.md: %v\n%s", err, strings.Join(wrong, "\n"))
 		}
 	})
 }

@@ -1,0 +1,64 @@
+package metricspage
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const page = `# Metrics
+| ` + "`elsewhere`" + ` | gauge | |
+## here
+| name | type | labels |
+|---|---|---|
+| ` + "`a_total`" + ` | counter | x y |
+| ` + "`b`" + ` | gauge | |
+| ` + "`c` †" + ` | histogram | |
+| ` + "`go_*`" + ` | | |
+## there
+| ` + "`d`" + ` | gauge | |
+`
+
+// A family that the page lacks or has otherwise is told of, and a row of a family that is not there.
+func TestCompare(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "metrics.md")
+	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const says = "the page says | `a_total` | counter | x y |, it is | `a_total` | counter | "
+	for name, row := range map[string]struct {
+		labels []string
+		gauge  string
+		want   []string
+	}{
+		"as it says":    {[]string{"x", "y"}, "b", nil},
+		"another label": {[]string{"x", "z"}, "b", []string{says + "x z |"}},
+		"a label less":  {[]string{"x"}, "b", []string{says + "x |"}},
+		"another name": {[]string{"x", "y"}, "d",
+			[]string{"not on the page: | `d` | gauge |  |", "not there: | `b` | gauge |  |"}},
+		"of that prefix": {[]string{"x", "y"}, "go_b", []string{"not there: | `b` | gauge |  |"}},
+	} {
+		registry := prometheus.NewRegistry()
+		counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "a_total"}, row.labels)
+		counter.WithLabelValues(make([]string, len(row.labels))...)
+		registry.MustRegister(counter, prometheus.NewGauge(prometheus.GaugeOpts{Name: row.gauge}))
+		if row.gauge != "go_b" {
+			registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "go_threads"}))
+		}
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Compare(file, "here", families)
+		if err != nil || !slices.Equal(got, row.want) {
+			t.Errorf("%s: %s, %v", name, strings.Join(got, "\n"), err)
+		}
+	}
+	if _, err := Compare(file, "nowhere", nil); err == nil {
+		t.Error("a section that is not there is compared")
+	}
+}
