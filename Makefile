@@ -108,7 +108,7 @@ test: ## run every test, and say what each step took
 	$(MAKE) --no-print-directory test-times; echo "==> the steps"; cat $(BIN)/test-times/steps
 
 # The go command sees no change of what a test reads outside of its module: these run each time (tools/layout keeps the list whole).
-UNCACHED := cli/internal/clusterdns services/nodeagent/internal/kubeletconfig services/scheduler/internal/config tools/layout tools/mutate tools/rules
+UNCACHED := cli/internal/clusterdns services/nodeagent/internal/kubeletconfig services/scheduler/internal/app services/scheduler/internal/config tools/layout tools/mutate tools/rules
 UNIT     := $(filter-out test,$(MODULES))
 # FIRST takes longest and waits most of its time: it begins first, and two others run beside it.
 FIRST := keelson.dev/services/apiserver/internal/servertest

@@ -139,7 +139,8 @@ func (w *World) expectMetricsPage(node string) {
 			shown = append(shown, family)
 		}
 		slices.SortFunc(shown, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
-		wrong, err := metricspage.Compare(filepath.Join(root(), "docs/metrics.md"), "A node's `/metrics"+path+"`", shown)
+		section := "A node's `/metrics" + path + "`"
+		wrong, err := metricspage.Compare(filepath.Join(root(), "docs/metrics.md"), section, shown)
 		if err != nil || len(wrong) > 0 {
 			w.Errorf("/metrics%s and docs/metrics.md: %v\n%s", path, err, strings.Join(wrong, "\n"))
 		}
