@@ -1,4 +1,4 @@
-// Command keelson-apiserver stores and serves the API of a mesh.
+// Command keelson-apiserver stores and serves the API of a mesh. As `keelson-apiserver store` it backs the store up.
 package main
 
 import (
@@ -6,6 +6,12 @@ import (
 
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/apiserver/internal/app"
+	"keelson.dev/services/apiserver/internal/storage/backup"
 )
 
-func main() { os.Exit(daemon.Main(app.Daemon())) }
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == backup.Name {
+		os.Exit(backup.Main(os.Args[2:]))
+	}
+	os.Exit(daemon.Main(app.Daemon()))
+}

@@ -133,11 +133,7 @@ func NewOptions() *Options {
 // AddFlags binds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "directory of the embedded store")
-	fs.StringSliceVar(&o.Etcd.Servers, "etcd-servers", o.Etcd.Servers,
-		"client URLs of an etcd cluster to use in place of the embedded store")
-	fs.StringVar(&o.Etcd.CertFile, "etcd-certfile", o.Etcd.CertFile, "PEM client certificate for --etcd-servers")
-	fs.StringVar(&o.Etcd.KeyFile, "etcd-keyfile", o.Etcd.KeyFile, "PEM key of --etcd-certfile")
-	fs.StringVar(&o.Etcd.CAFile, "etcd-cafile", o.Etcd.CAFile, "PEM bundle that verifies --etcd-servers")
+	o.Etcd.AddFlags(fs)
 	o.Encryption.AddFlags(fs)
 	fs.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "IP address to listen on")
 	fs.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port to listen on; 0 takes a free one")

@@ -18,14 +18,8 @@ import (
 	"keelson.dev/services/apiserver/internal/storage/storedir"
 )
 
-const (
-	// socketName is the unix socket in the data directory that etcdctl can use.
-	socketName = "etcd.sock"
-	// maxSocketPath is how long the path of a unix socket can be on Linux.
-	maxSocketPath = 107
-	// silent is above every level.
-	silent = zapcore.FatalLevel + 1
-)
+// silent is above every level.
+const silent = zapcore.FatalLevel + 1
 
 // Embedded is an etcd with one member inside this process.
 type Embedded struct {
@@ -44,7 +38,10 @@ func StartEmbedded(ctx context.Context, dataDir string, log *zap.Logger) (*Embed
 	if err := prepareDataDir(dataDir, os.Geteuid()); err != nil {
 		return nil, err
 	}
-	lock, err := lockDataDir(dataDir)
+	lock, err := Lock(dataDir)
+	if errors.Is(err, ErrInUse) {
+		return nil, daemon.UsageError(fmt.Errorf("--data-dir: %s is in use by another apiserver", dataDir))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -79,14 +76,15 @@ func (e *Embedded) Close() {
 }
 
 func (e *Embedded) start(ctx context.Context, dataDir string, log *zap.Logger) error {
-	client, err := e.clientURL(dataDir)
+	socket, dir, err := socketPath(dataDir)
 	if err != nil {
 		return err
 	}
+	e.dir = dir
 	paths := storedir.Of(dataDir)
 	o := newOpening(paths)
 	log = log.Named("etcd").WithOptions(append(o.hooks(), zap.IncreaseLevel(e.level))...)
-	go o.run(memberConfig(paths.Store, client, log))
+	go o.run(memberConfig(paths.Store, url.URL{Scheme: "unix", Path: socket}, log))
 	etcd, err := o.wait(ctx)
 	if err != nil {
 		if etcd != nil {
@@ -100,22 +98,6 @@ func (e *Embedded) start(ctx context.Context, dataDir string, log *zap.Logger) e
 	}
 	e.level.SetLevel(zapcore.WarnLevel)
 	return nil
-}
-
-// clientURL is the unix socket's URL. A path that is too long for a socket is
-// reached through the open directory.
-func (e *Embedded) clientURL(dataDir string) (url.URL, error) {
-	path, err := filepath.Abs(filepath.Join(dataDir, socketName))
-	if err != nil {
-		return url.URL{}, fmt.Errorf("resolving the data directory: %w", err)
-	}
-	if len(path) > maxSocketPath {
-		if e.dir, err = os.Open(dataDir); err != nil {
-			return url.URL{}, err
-		}
-		path = fmt.Sprintf("/proc/self/fd/%d/%s", e.dir.Fd(), socketName)
-	}
-	return url.URL{Scheme: "unix", Path: path}, nil
 }
 
 // prepareDataDir makes the directory, or checks that it is ours alone.
@@ -143,8 +125,11 @@ func prepareDataDir(dir string, uid int) error {
 	return nil
 }
 
-// lockDataDir keeps a second apiserver off the directory for as long as this process lives.
-func lockDataDir(dir string) (*os.File, error) {
+// ErrInUse is the error of Lock where another process holds the directory.
+var ErrInUse = errors.New("it is in use by another process")
+
+// Lock keeps everybody else off the data directory until the file is closed, or this process ends.
+func Lock(dir string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, daemon.UsageError(fmt.Errorf("--data-dir: cannot be locked: %w", err))
@@ -152,7 +137,7 @@ func lockDataDir(dir string) (*os.File, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = lock.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, daemon.UsageError(fmt.Errorf("--data-dir: %s is in use by another apiserver", dir))
+			return nil, ErrInUse
 		}
 		return nil, daemon.UsageError(fmt.Errorf("--data-dir: cannot be locked: %w", err))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/pflag"
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
@@ -28,16 +29,18 @@ type Cluster struct {
 	CertFile, KeyFile, CAFile string
 }
 
+// AddFlags binds the flags.
+func (c *Cluster) AddFlags(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&c.Servers, "etcd-servers", c.Servers,
+		"client URLs of an etcd cluster to use in place of the embedded store")
+	fs.StringVar(&c.CertFile, "etcd-certfile", c.CertFile, "PEM client certificate for --etcd-servers")
+	fs.StringVar(&c.KeyFile, "etcd-keyfile", c.KeyFile, "PEM key of --etcd-certfile")
+	fs.StringVar(&c.CAFile, "etcd-cafile", c.CAFile, "PEM bundle that verifies --etcd-servers")
+}
+
 // Dial connects to the cluster and waits until a member answers.
 func (c Cluster) Dial(ctx context.Context, log *zap.Logger) (*kubernetes.Client, error) {
-	config := clientv3.Config{
-		Context:              context.WithoutCancel(ctx),
-		Endpoints:            c.Servers,
-		DialTimeout:          dialTimeout,
-		DialKeepAliveTime:    keepAliveTime,
-		DialKeepAliveTimeout: keepAliveTimeout,
-		Logger:               warnings(log.Named("etcd-client")),
-	}
+	config := clientConfig(ctx, log, c.Servers...)
 	if c.CertFile != "" || c.KeyFile != "" || c.CAFile != "" {
 		tls, err := transport.TLSInfo{CertFile: c.CertFile, KeyFile: c.KeyFile, TrustedCAFile: c.CAFile}.ClientConfig()
 		if err != nil {
@@ -56,6 +59,17 @@ func (c Cluster) Dial(ctx context.Context, log *zap.Logger) (*kubernetes.Client,
 		return nil, daemon.UsageError(fmt.Errorf("--etcd-servers: no answer from %v: %w", c.Servers, err))
 	}
 	return client, nil
+}
+
+func clientConfig(ctx context.Context, log *zap.Logger, servers ...string) clientv3.Config {
+	return clientv3.Config{
+		Context:              context.WithoutCancel(ctx),
+		Endpoints:            servers,
+		DialTimeout:          dialTimeout,
+		DialKeepAliveTime:    keepAliveTime,
+		DialKeepAliveTimeout: keepAliveTimeout,
+		Logger:               warnings(log.Named("etcd-client")),
+	}
 }
 
 // warnings lets only warnings and errors of log through.

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// identityKey holds which mesh the store keeps. It is no API object.
-	identityKey = "/keelson/identity"
+	// IdentityKey holds which mesh the store keeps. It is no API object.
+	IdentityKey = "/keelson/identity"
 	// identifyLimit bounds the reads and the write of a store that has just been opened.
 	identifyLimit = 30 * time.Second
 )
@@ -36,7 +36,7 @@ func identify(ctx context.Context, client *clientv3.Client, paths storedir.Paths
 		return err
 	}
 	if stored.Identity != identity {
-		if _, err := client.Put(ctx, identityKey, identity); err != nil {
+		if _, err := client.Put(ctx, IdentityKey, identity); err != nil {
 			return fmt.Errorf("writing the store's identity: %w", err)
 		}
 	}
@@ -47,7 +47,7 @@ func identify(ctx context.Context, client *clientv3.Client, paths storedir.Paths
 }
 
 func readStored(ctx context.Context, client *clientv3.Client) (storedir.Stored, error) {
-	own, err := client.Get(ctx, identityKey)
+	own, err := client.Get(ctx, IdentityKey)
 	if err != nil {
 		return storedir.Stored{}, err
 	}

@@ -26,6 +26,8 @@ const (
 	// memberName and clusterToken make the ids of a new store. They stay as they are: etcdctl shows them.
 	memberName   = "keelson"
 	clusterToken = "etcd-cluster"
+	// memberPeer is where a member would be reached by others: a single one needs no listener, its URL is only a name.
+	memberPeer = "localhost:2380"
 	// quotaBytes is where the store refuses further writes, 8 GiB as etcd recommends at most.
 	quotaBytes = 8 << 30
 	// requestBytes and requestOperations bound one request, as etcd does by default.
@@ -133,10 +135,12 @@ func (m *member) close() {
 	m.server.Stop()
 }
 
+// Member is what a new store says of its only member: the member's name, the cluster's token, and the URL for peers.
+func Member() (name, token, peer string) { return memberName, clusterToken, "http://" + memberPeer }
+
 // memberConfig is that of a member whose files lie in dir, and which clients reach at the URL of a unix socket.
 func memberConfig(dir string, client url.URL, log *zap.Logger) config.ServerConfig {
-	// A single member needs no peer listener; its peer URL is only a name.
-	peers := types.URLs{{Scheme: "http", Host: "localhost:2380"}}
+	peers := types.URLs{{Scheme: "http", Host: memberPeer}}
 	return config.ServerConfig{
 		Name:                memberName,
 		DataDir:             dir,

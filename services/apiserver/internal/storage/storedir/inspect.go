@@ -27,10 +27,12 @@ const (
 )
 
 // Of are the paths of the store in an apiserver's data directory.
-func Of(dataDir string) Paths {
-	store := filepath.Join(dataDir, "etcd")
+func Of(dataDir string) Paths { return At(filepath.Join(dataDir, "etcd")) }
+
+// At are the paths of a store in the folder that is etcd's directory.
+func At(store string) Paths {
 	return Paths{
-		Identity: filepath.Join(dataDir, "identity"),
+		Identity: filepath.Join(filepath.Dir(store), "identity"),
 		Store:    store,
 		Database: datadir.ToBackendFileName(store),
 		Log:      datadir.ToWALDir(store),
@@ -60,52 +62,69 @@ func inspect(p Paths) (Found, error) {
 	return f, err
 }
 
-// reading turns whatever goes wrong in read, be it the library's panic or a page beyond the end of the file, into the
-// sentence about path. A path that does not exist has nothing to read.
+// reading turns whatever goes wrong in read into the sentence about path. A path that does not exist has nothing to read.
 func reading[T any](p Paths, path string, read func(string) (*T, error)) (result *T, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if err := guarded(func() (err error) { result, err = read(path); return err }); err != nil {
+		return nil, p.Damage(path, "cannot be read (%s)", OneLine(err.Error()))
+	}
+	return result, nil
+}
+
+// guarded makes an error of whatever goes wrong in read, be it the library's panic or a page beyond the end of the file.
+func guarded(read func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if failure := recover(); failure != nil {
-			result, err = nil, fmt.Errorf("%v", failure)
-		}
-		if err != nil {
-			err = p.Damage(path, "cannot be read (%s)", OneLine(err.Error()))
+			err = fmt.Errorf("%v", failure)
 		}
 	}()
-	return read(path)
+	return read()
 }
 
 // OneLine is text without line breaks.
 func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-func readDatabase(path string) (*Database, error) {
+func readDatabase(path string) (found *Database, err error) {
+	err = view(path, func(tx *bbolt.Tx) error {
+		found = &Database{Index: consistentIndex(tx)}
+		return nil
+	})
+	return found, err
+}
+
+// View walks all pages of a database file, which may have more behind its end, and hands it to read.
+func View(path string, read func(*bbolt.Tx) error) error {
+	return guarded(func() error { return view(path, read) })
+}
+
+func view(path string, read func(*bbolt.Tx) error) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if info.Size() == 0 {
-		return nil, errors.New("it is empty")
+		return errors.New("it is empty")
 	}
 	db, err := bbolt.Open(path, 0o400, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = db.Close() }()
 	tx, err := db.Begin(false)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = tx.Rollback() }()
 	if info.Size() < tx.Size() {
-		return nil, fmt.Errorf("it has %d bytes and should have %d", info.Size(), tx.Size())
+		return fmt.Errorf("it has %d bytes and should have %d", info.Size(), tx.Size())
 	}
 	if err := tx.ForEach(checkBucket); err != nil {
-		return nil, err
+		return err
 	}
-	return &Database{Index: consistentIndex(tx)}, nil
+	return read(tx)
 }
 
 // checkBucket walks all pages of a bucket.

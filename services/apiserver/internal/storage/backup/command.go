@@ -1,0 +1,276 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"keelson.dev/kit/daemon"
+	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/apiserver/internal/storage"
+)
+
+// Name is the subcommand.
+const Name = "store"
+
+// Exit statuses of Main.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// usageError marks an error as the user's.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// Main does as the arguments say, and returns the exit status: 1 after a failure and 2 after wrong usage, each with one
+// line on standard error. A signal ends it, and leaves no file in parts.
+func Main(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return Execute(ctx, args, os.Stdout, os.Stderr)
+}
+
+// Execute is Main with its surroundings given.
+func Execute(ctx context.Context, args []string, out, errOut io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := failpoint.ArmAll(os.Getenv(failpoint.EnvVar))
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(errOut, err)
+	if errors.As(err, &usageError{}) {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// source is the store that a command reads.
+type source struct {
+	dataDir string
+	cluster storage.Cluster
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use: "keel store", Short: "back the store of a mesh up, and restore it", SilenceErrors: true, SilenceUsage: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("unknown command %q: keel store --help lists the commands", args[0])}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommand(&cobra.Command{Hidden: true})
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{daemon.FlagError(err)} })
+	root.AddCommand(newSnapshot(), newVerify(), newRestore())
+	return root
+}
+
+// addDataDir binds the flag that keel fills in.
+func addDataDir(fs *pflag.FlagSet, dir *string) {
+	fs.StringVar(dir, "data-dir", "/var/lib/keelson/apiserver", "the apiserver's")
+	_ = fs.MarkHidden("data-dir")
+}
+
+func addOutput(fs *pflag.FlagSet, output *string) {
+	fs.StringVarP(output, "output", "o", "", "json for programs")
+}
+
+func checkOutput(output string) error {
+	if output != "" && output != "json" {
+		return usageError{fmt.Errorf("--output: %q must be json, or left out for text", output)}
+	}
+	return nil
+}
+
+// one takes the argument of that name.
+func one(name string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return usageError{fmt.Errorf("%s is missing: %s", name, c.UseLine())}
+		case len(args) > 1:
+			return usageError{fmt.Errorf("unexpected argument %q", args[1])}
+		}
+		return nil
+	}
+}
+
+func newSnapshot() *cobra.Command {
+	from, keep, output := &source{}, 0, ""
+	command := &cobra.Command{
+		Use: "snapshot FILE|DIR", Short: "save the store as it is at one moment, while the mesh goes on",
+		Long: "snapshot saves the store of this machine's mesh, or of an etcd cluster, to a new FILE, or to one in DIR\n" +
+			"that has the time in its name, and beside it FILE.json that says what is in it. Only the owner may read\n" +
+			"them: Secrets are among what is saved.",
+		Args: one("FILE|DIR"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			if keep < 0 || c.Flags().Changed("keep") && keep == 0 {
+				return usageError{fmt.Errorf("--keep: %d must be greater than 0", keep)}
+			}
+			t := taking{path: args[0], keep: keep, now: time.Now()}
+			if _, _, _, err := t.target(); err != nil {
+				return usageError{err}
+			}
+			client, closeClient, err := from.dial(c.Context())
+			if err != nil {
+				return err
+			}
+			defer closeClient()
+			done, err := t.take(c.Context(), client)
+			if done != nil {
+				err = errors.Join(done.write(c.OutOrStdout(), output), err)
+			}
+			return err
+		},
+	}
+	addDataDir(command.Flags(), &from.dataDir)
+	from.cluster.AddFlags(command.Flags())
+	command.Flags().IntVar(&keep, "keep", 0,
+		"how many snapshots of this store stay in DIR; older ones that snapshot made are removed once the new one is safe")
+	addOutput(command.Flags(), &output)
+	return command
+}
+
+// dial connects to the store.
+func (s *source) dial(ctx context.Context) (client *clientv3.Client, closeClient func(), err error) {
+	if len(s.cluster.Servers) == 0 {
+		socket, err := storage.DialSocket(ctx, s.dataDir, zap.NewNop())
+		if err != nil {
+			return nil, nil, err
+		}
+		return socket.Client, socket.Close, nil
+	}
+	var failed error
+	// A snapshot is one member's. Who answers is in touch with the others: he has what they acknowledged.
+	for _, server := range s.cluster.Servers {
+		member := s.cluster
+		member.Servers = []string{server}
+		cluster, err := member.Dial(ctx, zap.NewNop())
+		if err == nil {
+			return cluster.Client, func() { _ = cluster.Close() }, nil
+		}
+		failed = err
+	}
+	return nil, nil, failed
+}
+
+func (d *taken) write(out io.Writer, output string) error {
+	if output == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(struct {
+			Path string `json:"path"`
+			Record
+			Removed []string `json:"removed,omitempty"`
+		}{d.path, d.record, d.removed})
+	}
+	fmt.Fprintf(out, "%s: %d keys at revision %d, %d bytes\n", d.path, d.record.Keys, d.record.Revision, d.record.Bytes)
+	for _, name := range d.removed {
+		fmt.Fprintf(out, "removed %s\n", name)
+	}
+	return nil
+}
+
+func newVerify() *cobra.Command {
+	output := ""
+	command := &cobra.Command{
+		Use: "verify FILE", Short: "read a snapshot whole, and tell what is in it", Args: one("FILE"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			content, record, err := Verify(args[0])
+			if err != nil {
+				return err
+			}
+			return writeContent(c.OutOrStdout(), content, record, output)
+		},
+	}
+	addOutput(command.Flags(), &output)
+	var unused string
+	addDataDir(command.Flags(), &unused)
+	return command
+}
+
+func writeContent(out io.Writer, content Content, record *Record, output string) error {
+	if output == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(struct {
+			Content
+			Record *Record `json:"record,omitempty"`
+		}{content, record})
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "KIND\tKEYS")
+	for _, kind := range slices.Sorted(maps.Keys(content.Kinds)) {
+		fmt.Fprintf(table, "%s\t%d\n", kind, content.Kinds[kind])
+	}
+	table.Flush()
+	fmt.Fprintf(out, "\nwhole: %d keys at revision %d, %s\n", content.Keys, content.Revision, content.Checksum)
+	if content.Identity != "" {
+		fmt.Fprintf(out, "of the mesh %s\n", content.Identity)
+	}
+	if record != nil {
+		fmt.Fprintf(out, "as it was taken at %s\n", record.Taken.Format(time.RFC3339))
+	} else {
+		fmt.Fprintln(out, "no record of what was taken stands beside it")
+	}
+	return nil
+}
+
+func newRestore() *cobra.Command {
+	r := &restoring{}
+	command := &cobra.Command{
+		Use: "restore FILE", Short: "make a snapshot the store of a mesh whose apiserver does not run",
+		Long: "restore makes a snapshot the store of this machine's mesh, whose apiserver must not run. Nothing is lost: a\n" +
+			"store that is there is kept under another name. Clients notice that the store is another.",
+		Args: one("FILE"),
+		RunE: func(c *cobra.Command, args []string) error {
+			r.file, r.now = args[0], time.Now()
+			done, err := r.restore(c.Context())
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s holds %d keys of revision %d, now at %d\n", done.store, done.content.Keys,
+				done.content.Revision, done.revision)
+			if done.kept != "" {
+				fmt.Fprintf(c.OutOrStdout(), "the store that was there is kept as %s\n", done.kept)
+			}
+			return nil
+		},
+	}
+	addDataDir(command.Flags(), &r.dataDir)
+	command.Flags().BoolVar(&r.replace, "replace", false, "keep a store that is there under another name, and take its place")
+	command.Flags().BoolVar(&r.otherMesh, "other-mesh", false,
+		"restore the snapshot of another mesh, which the directory is of from then on")
+	return command
+}

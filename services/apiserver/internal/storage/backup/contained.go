@@ -1,0 +1,53 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"keelson.dev/services/apiserver/internal/storage/storedir"
+)
+
+// contained runs what the library does in a goroutine of its own: where the library would end the process, or panics, in
+// this goroutine or in one that it starts, that is the error.
+func contained(ctx context.Context, do func(*zap.Logger) error) error {
+	ended := make(exits, 1)
+	log := zap.New(zapcore.NewNopCore(), zap.WithFatalHook(ended), zap.WithPanicHook(ended))
+	go func() {
+		debug.SetPanicOnFault(true)
+		defer func() {
+			if failure := recover(); failure != nil {
+				ended.tell(errors.New(storedir.OneLine(fmt.Sprint(failure))))
+			}
+		}()
+		ended.tell(do(log))
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// exits take the place of the exits and panics in the library's log.
+type exits chan error
+
+// OnWrite implements zapcore.CheckWriteHook.
+func (e exits) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
+	e.tell(errors.New(storedir.Describe(entry.Message, fields)))
+	runtime.Goexit()
+}
+
+// tell keeps the first: what comes later follows from it.
+func (e exits) tell(err error) {
+	select {
+	case e <- err:
+	default:
+	}
+}
