@@ -85,6 +85,9 @@ func UsageError(err error) error {
 	return usageError{err}
 }
 
+// IsUsage reports whether UsageError marks the error.
+func IsUsage(err error) bool { return errors.As(err, &usageError{}) }
+
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -115,7 +118,7 @@ func Execute(ctx context.Context, d Daemon, args []string, stderr io.Writer) int
 		return 0
 	}
 	fmt.Fprintf(stderr, "keelson-%s: %v\n", d.Name, err)
-	if errors.As(err, &usageError{}) {
+	if IsUsage(err) {
 		return exitUsage
 	}
 	return exitFailure

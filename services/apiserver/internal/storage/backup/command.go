@@ -33,11 +33,6 @@ const (
 	exitUsage   = 2
 )
 
-// usageError marks an error as the user's.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
 // Main does as the arguments say, and returns the exit status: 1 after a failure and 2 after wrong usage, each with one
 // line on standard error. A signal ends it, and leaves no file in parts.
 func Main(args []string) int {
@@ -60,7 +55,7 @@ func Execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 		return 0
 	}
 	fmt.Fprintln(errOut, err)
-	if errors.As(err, &usageError{}) {
+	if daemon.IsUsage(err) {
 		return exitUsage
 	}
 	return exitFailure
@@ -77,7 +72,7 @@ func newRoot() *cobra.Command {
 		Use: "keel store", Short: "back the store of a mesh up, and restore it", SilenceErrors: true, SilenceUsage: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown command %q: keel store --help lists the commands", args[0])}
+				return daemon.UsageError(fmt.Errorf("unknown command %q: keel store --help lists the commands", args[0]))
 			}
 			return nil
 		},
@@ -85,7 +80,7 @@ func newRoot() *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(&cobra.Command{Hidden: true})
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{daemon.FlagError(err)} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return daemon.UsageError(daemon.FlagError(err)) })
 	root.AddCommand(newSnapshot(), newVerify(), newRestore())
 	return root
 }
@@ -102,7 +97,7 @@ func addOutput(fs *pflag.FlagSet, output *string) {
 
 func checkOutput(output string) error {
 	if output != "" && output != "json" {
-		return usageError{fmt.Errorf("--output: %q must be json, or left out for text", output)}
+		return daemon.UsageError(fmt.Errorf("--output: %q must be json, or left out for text", output))
 	}
 	return nil
 }
@@ -112,9 +107,9 @@ func one(name string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:
-			return usageError{fmt.Errorf("%s is missing: %s", name, c.UseLine())}
+			return daemon.UsageError(fmt.Errorf("%s is missing: %s", name, c.UseLine()))
 		case len(args) > 1:
-			return usageError{fmt.Errorf("unexpected argument %q", args[1])}
+			return daemon.UsageError(fmt.Errorf("unexpected argument %q", args[1]))
 		}
 		return nil
 	}
@@ -133,11 +128,11 @@ func newSnapshot() *cobra.Command {
 				return err
 			}
 			if keep < 0 || c.Flags().Changed("keep") && keep == 0 {
-				return usageError{fmt.Errorf("--keep: %d must be greater than 0", keep)}
+				return daemon.UsageError(fmt.Errorf("--keep: %d must be greater than 0", keep))
 			}
 			t := taking{path: args[0], keep: keep, now: time.Now()}
 			if _, _, _, err := t.target(); err != nil {
-				return usageError{err}
+				return daemon.UsageError(err)
 			}
 			client, closeClient, err := from.dial(c.Context())
 			if err != nil {

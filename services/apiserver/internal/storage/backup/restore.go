@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"keelson.dev/kit/daemon"
+	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/apiserver/internal/storage"
 	"keelson.dev/services/apiserver/internal/storage/storedir"
 )
@@ -67,7 +68,9 @@ func (r restoring) restore(ctx context.Context) (*restored, error) {
 		return nil, err
 	}
 	staging := paths.Store + stagingSuffix
-	if err := r.stage(ctx, staging, content, plan.bump); err != nil {
+	if err := failpoint.Around("apiserver/restore.stage", func() error {
+		return r.stage(ctx, staging, content, plan.bump)
+	}); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(staging))
 	}
 	done := &restored{content: content, revision: content.Revision + int64(plan.bump), store: paths.Store}
