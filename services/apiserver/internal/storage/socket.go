@@ -20,8 +20,8 @@ const (
 	maxSocketPath = 107
 )
 
-// socketPath is where the socket of the store in dataDir is. A path that is too long for a socket is reached through the
-// open directory, which is returned then and must stay open.
+// socketPath is where the socket of the store in dataDir is. A path that is too long for a socket is reached through
+// the open directory, which is returned then and must stay open.
 func socketPath(dataDir string) (path string, dir *os.File, err error) {
 	path, err = filepath.Abs(filepath.Join(dataDir, socketName))
 	if err != nil {

@@ -69,10 +69,13 @@ type source struct {
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use: "keel store", Short: "back the store of a mesh up, and restore it", SilenceErrors: true, SilenceUsage: true,
+		Use: Name, Short: "back the store of a mesh up, and restore it", SilenceErrors: true, SilenceUsage: true,
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "keel " + Name},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return daemon.UsageError(fmt.Errorf("unknown command %q: keel store --help lists the commands", args[0]))
+				return daemon.UsageError(
+					fmt.Errorf("unknown command %q: keel store --help lists the commands", args[0]),
+				)
 			}
 			return nil
 		},
@@ -118,7 +121,8 @@ func one(name string) cobra.PositionalArgs {
 func newSnapshot() *cobra.Command {
 	from, keep, output := &source{}, 0, ""
 	command := &cobra.Command{
-		Use: "snapshot FILE|DIR", Short: "save the store as it is at one moment, while the mesh goes on",
+		Use:   "snapshot FILE|DIR",
+		Short: "save the store as it is at one moment, while the mesh goes on",
 		Long: "snapshot saves the store of this machine's mesh, or of an etcd cluster, to a new FILE, or to one in DIR\n" +
 			"that has the time in its name, and beside it FILE.json that says what is in it. Only the owner may read\n" +
 			"them: Secrets are among what is saved.",
@@ -149,7 +153,7 @@ func newSnapshot() *cobra.Command {
 	addDataDir(command.Flags(), &from.dataDir)
 	from.cluster.AddFlags(command.Flags())
 	command.Flags().IntVar(&keep, "keep", 0,
-		"how many snapshots of this store stay in DIR; older ones that snapshot made are removed once the new one is safe")
+		"how many snapshots of this store stay in DIR; older ones that snapshot made go once the new one is safe")
 	addOutput(command.Flags(), &output)
 	return command
 }
@@ -246,8 +250,8 @@ func newRestore() *cobra.Command {
 	r := &restoring{}
 	command := &cobra.Command{
 		Use: "restore FILE", Short: "make a snapshot the store of a mesh whose apiserver does not run",
-		Long: "restore makes a snapshot the store of this machine's mesh, whose apiserver must not run. Nothing is lost: a\n" +
-			"store that is there is kept under another name. Clients notice that the store is another.",
+		Long: "restore makes a snapshot the store of this machine's mesh, whose apiserver must not run. Nothing is\n" +
+			"lost: a store that is there is kept under another name. Clients notice that the store is another.",
 		Args: one("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			r.file, r.now = args[0], time.Now()
@@ -264,7 +268,12 @@ func newRestore() *cobra.Command {
 		},
 	}
 	addDataDir(command.Flags(), &r.dataDir)
-	command.Flags().BoolVar(&r.replace, "replace", false, "keep a store that is there under another name, and take its place")
+	command.Flags().BoolVar(
+		&r.replace,
+		"replace",
+		false,
+		"keep a store that is there under another name, and take its place",
+	)
 	command.Flags().BoolVar(&r.otherMesh, "other-mesh", false,
 		"restore the snapshot of another mesh, which the directory is of from then on")
 	return command

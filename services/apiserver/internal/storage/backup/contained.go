@@ -13,8 +13,8 @@ import (
 	"keelson.dev/services/apiserver/internal/storage/storedir"
 )
 
-// contained runs what the library does in a goroutine of its own: where the library would end the process, or panics, in
-// this goroutine or in one that it starts, that is the error.
+// contained runs what the library does in a goroutine of its own: where the library would end the process, or panics,
+// in this goroutine or in one that it starts, that is the error.
 func contained(ctx context.Context, do func(*zap.Logger) error) error {
 	ended := make(exits, 1)
 	log := zap.New(zapcore.NewNopCore(), zap.WithFatalHook(ended), zap.WithPanicHook(ended))

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -25,6 +26,11 @@ type Content struct {
 	Identity string `json:"identity,omitempty"`
 	// Version is that of etcd's form of the database; empty: before 3.6, or of a store that is open.
 	Version string `json:"etcdVersion,omitempty"`
+}
+
+// String tells what differs where two are not the same.
+func (c Content) String() string {
+	return fmt.Sprintf("%d keys at revision %d with %s", c.Keys, c.Revision, c.Checksum)
 }
 
 // digest is what is kept of a value until its key has its place in the order.

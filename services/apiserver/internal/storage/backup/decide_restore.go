@@ -42,14 +42,14 @@ func decideRestore(f found) (restorePlan, error) {
 		return restorePlan{}, fmt.Errorf("%s holds a store already: with --replace it is kept under another name, and "+
 			"%s takes its place", f.paths.Store, f.file)
 	case other && !f.otherMesh:
-		return restorePlan{}, fmt.Errorf("%s is of the mesh %s, but %s says %s: with --other-mesh the directory becomes "+
-			"that mesh's", f.file, f.snapshot.Identity, f.paths.Identity, f.identity)
+		return restorePlan{}, fmt.Errorf("%s is of the mesh %s, but %s says %s: with --other-mesh the directory "+
+			"becomes that mesh's", f.file, f.snapshot.Identity, f.paths.Identity, f.identity)
 	}
 	return restorePlan{bump: bump(f.snapshot.Revision, f.revision, f.now), aside: f.store, forget: other}, nil
 }
 
-// bump is by how much the snapshot's revision rises: beyond all that a client may have seen of the store that was there,
-// so that no watch goes on from a revision that means something else now. A store that was restored before and is gone,
+// bump is by how much the snapshot's revision rises: beyond all that a client may have seen of the store that was
+// there, so that no watch goes on from a revision that means something else now. A store that was restored before and is gone,
 // or cannot be read, may have been beyond the gap; the milliseconds since 1970 are beyond every revision of a store
 // with less than a thousand writes in each second of its life.
 func bump(snapshot, before int64, now time.Time) uint64 {

@@ -29,7 +29,11 @@ func TestDecideRestore(t *testing.T) {
 		}, restorePlan{aside: true, forget: true}, ""},
 		"of another mesh, but a store is there": {func(f *found) { f.identity, f.store, f.otherMesh = "b", true, true },
 			restorePlan{}, "/d/etcd holds a store already"},
-		"of the same mesh, whatever is said": {func(f *found) { f.identity, f.otherMesh = "a", true }, restorePlan{}, ""},
+		"of the same mesh, whatever is said": {
+			func(f *found) { f.identity, f.otherMesh = "a", true },
+			restorePlan{},
+			"",
+		},
 		"of a cluster that says of no mesh": {func(f *found) { f.identity, f.snapshot.Identity = "b", "" },
 			restorePlan{}, ""},
 		"a directory that is of no mesh yet": {func(f *found) { f.otherMesh = true }, restorePlan{}, ""},

@@ -53,7 +53,10 @@ func TestRestoreKilled(t *testing.T) {
 			if !otherMesh && strings.Contains(place.failpoint, "2*off") {
 				continue // there are two steps then
 			}
-			t.Run(fmt.Sprint(place.failpoint, otherMesh), func(t *testing.T) { killed(t, place.failpoint, otherMesh, place.restored) })
+			t.Run(
+				fmt.Sprint(place.failpoint, otherMesh),
+				func(t *testing.T) { killed(t, place.failpoint, otherMesh, place.restored) },
+			)
 		}
 	}
 }

@@ -35,9 +35,8 @@ func Verify(path string) (Content, *Record, error) {
 		return content, nil, err
 	}
 	if record.Checksum != content.Checksum || record.Revision != content.Revision {
-		return content, record, fmt.Errorf("%s is not what was taken: it holds %d keys at revision %d with %s, and its "+
-			"record says %d at %d with %s", path, content.Keys, content.Revision, content.Checksum, record.Keys,
-			record.Revision, record.Checksum)
+		return content, record, fmt.Errorf("%s is not what was taken: it holds %s, and its record says %s", path,
+			content, record.Content)
 	}
 	return content, record, nil
 }

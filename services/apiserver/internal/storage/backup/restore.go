@@ -117,8 +117,9 @@ func (r restoring) stage(ctx context.Context, staging string, want Content, bump
 	name, token, peers := storage.Member()
 	if err := contained(ctx, func(log *zap.Logger) error {
 		return snapshot.NewV3(log).Restore(snapshot.RestoreConfig{
-			SnapshotPath: r.file, OutputDataDir: staging, Name: name, InitialClusterToken: token, PeerURLs: []string{peers},
-			InitialCluster: name + "=" + peers, RevisionBump: bump, MarkCompacted: true,
+			SnapshotPath: r.file, RevisionBump: bump, MarkCompacted: true,
+			OutputDataDir: staging, Name: name, InitialClusterToken: token,
+			PeerURLs: []string{peers}, InitialCluster: name + "=" + peers,
 		})
 	}); err != nil {
 		return fmt.Errorf("restoring %s: %w", r.file, err)
@@ -127,9 +128,8 @@ func (r restoring) stage(ctx context.Context, staging string, want Content, bump
 	if err != nil {
 		return err
 	}
-	if revision := want.Revision + int64(bump); got.Checksum != want.Checksum || got.Revision != revision {
-		return fmt.Errorf("%s was not restored as it is: the store has %d keys at revision %d with %s in place of %d at "+
-			"%d with %s", r.file, got.Keys, got.Revision, got.Checksum, want.Keys, revision, want.Checksum)
+	if want.Revision += int64(bump); got.Checksum != want.Checksum || got.Revision != want.Revision {
+		return fmt.Errorf("%s was not restored as it is: the store holds %s in place of %s", r.file, got, want)
 	}
 	return syncTree(staging)
 }

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -54,10 +55,9 @@ func TestRestore(t *testing.T) {
 	again.Close()
 
 	// Nothing is lost: the store that was there can be taken back.
-	for _, rename := range [][2]string{{filepath.Join(s.dir, "etcd"), s.dir + "-x"}, {kept, filepath.Join(s.dir, "etcd")}} {
-		if err := os.Rename(rename[0], rename[1]); err != nil {
-			t.Fatal(err)
-		}
+	store := storedir.Of(s.dir).Store
+	if err := errors.Join(os.Rename(store, s.dir+"-restored"), os.Rename(kept, store)); err != nil {
+		t.Fatal(err)
 	}
 	if back := open(t, s.dir); back.get(t, "/registry/pods/default/late") != "1" {
 		t.Error("the old store is not what it was")
@@ -213,20 +213,21 @@ func TestDamagedSnapshots(t *testing.T) {
 		data, record []byte
 		text         string
 	}{
-		"empty":                      {nil, record, "has no checksum at its end"},
-		"a checksum alone":           {whole[:32], nil, "has no checksum at its end"},
-		"half of it":                 {whole[:len(whole)/2], record, "has no checksum at its end"},
-		"cut off by a byte":          {whole[:len(whole)-1], record, "has no checksum at its end"},
-		"cut off by its checksum":    {whole[:len(whole)-32], record, "has no checksum at its end"},
-		"cut off by a sector":        {whole[:len(whole)-512], record, "is damaged"},
-		"a bit at the beginning":     {changed(100), record, "is damaged"},
-		"a bit in the middle":        {changed(len(whole) / 2), record, "is damaged"},
-		"a bit of its checksum":      {changed(len(whole) - 1), record, "is damaged"},
-		"something else":             {sealed([]byte(strings.Repeat("x", 4096))), nil, "cannot be read (file size too small 4128)"},
-		"half a database":            {sealed(whole[:8192]), nil, "cannot be read ("},
-		"no record":                  {whole, []byte("x"), "is no record of a snapshot"},
-		"another record":             {whole, []byte(`{"revision": 1, "checksum": "sha256:00"}`), "is not what was taken"},
-		"a record of another moment": {whole, []byte(fmt.Sprintf(`{"revision": 1, "checksum": %q}`, want.Checksum)), "is not what was taken"},
+		"empty":                   {nil, record, "has no checksum at its end"},
+		"a checksum alone":        {whole[:32], nil, "has no checksum at its end"},
+		"half of it":              {whole[:len(whole)/2], record, "has no checksum at its end"},
+		"cut off by a byte":       {whole[:len(whole)-1], record, "has no checksum at its end"},
+		"cut off by its checksum": {whole[:len(whole)-32], record, "has no checksum at its end"},
+		"cut off by a sector":     {whole[:len(whole)-512], record, "is damaged"},
+		"a bit at the beginning":  {changed(100), record, "is damaged"},
+		"a bit in the middle":     {changed(len(whole) / 2), record, "is damaged"},
+		"a bit of its checksum":   {changed(len(whole) - 1), record, "is damaged"},
+		"something else":          {sealed(bytes.Repeat([]byte("x"), 4096)), nil, "cannot be read (file size too small"},
+		"half a database":         {sealed(whole[:8192]), nil, "cannot be read ("},
+		"no record":               {whole, []byte("x"), "is no record of a snapshot"},
+		"another record":          {whole, []byte(`{"revision": 1, "checksum": "sha256:00"}`), "is not what was taken"},
+		"a record of another moment": {whole, fmt.Appendf(nil, `{"revision": 1, "checksum": %q}`, want.Checksum),
+			"is not what was taken"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad := filepath.Join(t.TempDir(), "s")
@@ -262,7 +263,8 @@ func TestCheckForm(t *testing.T) {
 	own := semver.Version{Major: 3, Minor: 7, Patch: 5}
 	for form, want := range map[string]string{
 		"3.6.0": "", "3.7.0": "", "3.7.9": "",
-		"3.8.0": "etcd 3.8 wrote it, and this program reads up to 3.7", "4.0.0": "etcd 4.0 wrote it", "2.9.0": "etcd 2.9 ",
+		"3.8.0": "etcd 3.8 wrote it, and this program reads up to 3.7",
+		"4.0.0": "etcd 4.0 wrote it", "2.9.0": "etcd 2.9 wrote it",
 	} {
 		err := checkForm(semver.New(form), own)
 		if (want == "") != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), want) {

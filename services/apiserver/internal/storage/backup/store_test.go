@@ -119,8 +119,14 @@ func TestSnapshotWhileOthersWrite(t *testing.T) {
 		writers.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				value := fmt.Sprintf("%d-%d-%s", w, i, strings.Repeat("y", 2000))
-				done, err := s.client.Txn(context.Background()).Then(clientv3.OpPut("/registry/pods/a", value),
-					clientv3.OpPut("/registry/pods/b", value), clientv3.OpPut(fmt.Sprintf("/registry/pods/%d", i), value)).
+				done, err := s.client.Txn(context.Background()).Then(
+					clientv3.OpPut("/registry/pods/a", value),
+					clientv3.OpPut(
+						"/registry/pods/b",
+						value,
+					),
+					clientv3.OpPut(fmt.Sprintf("/registry/pods/%d", i), value),
+				).
 					Commit()
 				if err != nil {
 					t.Error(err)
@@ -189,7 +195,8 @@ func TestSnapshotFiles(t *testing.T) {
 		t.Errorf("the store is %+v, the record says %+v", open, record)
 	}
 	out := must(t, "verify", file)
-	for _, want := range []string{"pods      20\n", "whole: 21 keys at revision ", record.Checksum, "as it was taken at "} {
+	for _, want := range []string{"pods      20\n", "whole: 21 keys at revision ", record.Checksum,
+		"as it was taken at "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
@@ -264,15 +271,17 @@ func TestMistakes(t *testing.T) {
 		"snapshot -o yaml " + dir:         {2, `--output: "yaml" must be json`},
 		"snapshot " + dir + "/no/f --data-dir " + s.dir: {1, "no such file or directory"},
 		"snapshot " + dir + "/no/ --data-dir " + s.dir:  {2, dir + "/no/ is no folder"},
-		"snapshot " + file:                       {2, file + " is there already"},
-		"snapshot " + dir + " --data-dir " + dir: {1, "the store in " + dir + " is not open: its apiserver does not run"},
+		"snapshot " + file: {2, file + " is there already"},
+		"snapshot " + dir + " --data-dir " + dir: {1, "the store in " + dir +
+			" is not open: its apiserver does not run"},
 		"snapshot " + dir + " --etcd-servers 127.0.0.1:1 --etcd-cafile " + dir + "/no": {2, "--etcd-cafile: open "},
 		"verify":                {2, "FILE is missing"},
 		"verify " + dir:         {1, "is no file"},
 		"verify " + dir + "/no": {1, "no such file or directory"},
 		"restore":               {2, "FILE is missing"},
-		"restore " + file + " --data-dir " + s.dir: {1, "an apiserver has the store in " + s.dir + " open: end it first"},
-		"restore " + file + " --etcd-servers x":    {2, "unknown flag: --etcd-servers"},
+		"restore " + file + " --data-dir " + s.dir: {1, "an apiserver has the store in " + s.dir +
+			" open: end it first"},
+		"restore " + file + " --etcd-servers x": {2, "unknown flag: --etcd-servers"},
 	} {
 		t.Run(line, func(t *testing.T) { refused(t, want.status, want.text, strings.Fields(line)...) })
 	}

@@ -47,10 +47,9 @@ type Damage struct {
 
 // Error is one sentence that says what is wrong and what to do about it.
 func (d *Damage) Error() string {
-	return fmt.Sprintf("%s %s; restore the store (move %s away, then `etcdutl snapshot restore SNAPSHOT --data-dir %s "+
-		"--bump-revision 1000000000 --mark-compacted`, or copy the directory back from a backup), or, to give up all "+
-		"objects and begin an empty mesh, move away both %s and %s", d.File, d.What, d.Store, d.Store, d.Store,
-		d.Identity)
+	return fmt.Sprintf("%s %s; restore the store (`keel store restore SNAPSHOT --replace`, or copy %s back from a "+
+		"backup), or, to give up all objects and begin an empty mesh, move away both %s and %s", d.File, d.What, d.Store,
+		d.Store, d.Identity)
 }
 
 // Damage is the error that says what is wrong with a file.

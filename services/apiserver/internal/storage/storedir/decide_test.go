@@ -60,7 +60,7 @@ func TestDecide(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), row.want) {
 				t.Fatalf("%v, want %q", err, row.want)
 			}
-			restore, anew := "etcdutl snapshot restore SNAPSHOT --data-dir /d/etcd",
+			restore, anew := "keel store restore SNAPSHOT --replace",
 				"move away both /d/etcd and /d/identity"
 			for _, way := range []string{restore, anew} {
 				if !strings.Contains(err.Error(), way) {

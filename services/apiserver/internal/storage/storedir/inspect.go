@@ -62,7 +62,8 @@ func inspect(p Paths) (Found, error) {
 	return f, err
 }
 
-// reading turns whatever goes wrong in read into the sentence about path. A path that does not exist has nothing to read.
+// reading turns whatever goes wrong in read into the sentence about path. A path that does not exist has nothing to
+// read.
 func reading[T any](p Paths, path string, read func(string) (*T, error)) (result *T, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -73,7 +74,8 @@ func reading[T any](p Paths, path string, read func(string) (*T, error)) (result
 	return result, nil
 }
 
-// guarded makes an error of whatever goes wrong in read, be it the library's panic or a page beyond the end of the file.
+// guarded makes an error of whatever goes wrong in read, be it the library's panic or a page beyond the end of the
+// file.
 func guarded(read func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
