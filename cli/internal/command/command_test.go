@@ -106,7 +106,12 @@ func TestMistakesGetOneLine(t *testing.T) {
 		"explain podgroups a":                                     {1, "holds no mesh"},
 		"explain nodes a":                                         {1, "holds no mesh"},
 		"explain ns a":                                            {1, "holds no mesh"},
-		"simulate -f x":                                           {1, "keelson-scheduler is missing in"},
+		"simulate -f x":                                           {1, "holds no mesh"},
+		"simulate --snapshot x":                                   {1, "keelson-scheduler is missing in"},
+		"store snapshot x":                                        {1, "holds no mesh"},
+		"store restore x":                                         {1, "holds no mesh"},
+		"store verify x":                                          {1, "keelson-apiserver is missing in"},
+		"store snapshot x --etcd-servers y":                       {1, "keelson-apiserver is missing in"},
 		"up --data-dir /proc/nosuch/mesh":                         {1, "--data-dir: mkdir /proc/nosuch"},
 		"up --data-dir /dev/null":                                 {1, "--data-dir: "},
 		"kubeconfig --data-dir /tmp/" + strings.Repeat("x", 90): {1, "too long for the sockets"},
@@ -129,25 +134,36 @@ func TestHelpListsTheCommands(t *testing.T) {
 		t.Fatal(errOut.String())
 	}
 	for _, command := range []string{"up", "down", "init", "join", "token", "reset", "kubeconfig", "status",
-		"explain", "simulate"} {
+		"explain", "simulate", "store"} {
 		if !strings.Contains(out.String(), "\n  "+command+" ") {
 			t.Errorf("%s is not in the help", command)
 		}
 	}
 }
 
-// --data-dir is keel's, wherever it stands; the rest is the scheduler's program's, as are its words and its status.
-func TestSimulateHandsItsFlagsOn(t *testing.T) {
+// standInFor is a program beside keel that prints its arguments and its input, and fails where they say so.
+func standInFor(t *testing.T, name string) {
+	t.Helper()
 	own, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(filepath.Dir(own), "keelson-scheduler")
+	program := filepath.Join(filepath.Dir(own), name)
 	script := "#!/bin/sh\necho \"$@\"\ncat\n[ \"$2\" = fail ] && echo it failed >&2 && exit \"$3\"\nexit 0\n"
 	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Remove(program) })
+}
+
+// --data-dir is keel's, wherever it stands; the rest is the daemon's program's, as are its words and its status.
+func TestArgumentsAreHandedOn(t *testing.T) {
+	standInFor(t, "keelson-scheduler")
+	standInFor(t, "keelson-apiserver")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "keel.json"), []byte(`{"version": 1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("KEELSON_DATA_DIR", "/nosuch")
 	for line, want := range map[string]struct {
 		code      int
@@ -162,6 +178,15 @@ func TestSimulateHandsItsFlagsOn(t *testing.T) {
 			"keel: --data-dir: /proc/1/nosuch holds no mesh: start one with keel up\n"},
 		"--data-dir=/proc/1/nosuch simulate --save=out": {1, "",
 			"keel: --data-dir: /proc/1/nosuch holds no mesh: start one with keel up\n"},
+		"store verify f --data-dir /x":            {0, "store verify f\nin", ""},
+		"store --data-dir=/x":                     {0, "store\nin", ""},
+		"store snapshot --help":                   {0, "store snapshot --help\nin", ""},
+		"store fail 2":                            {2, "store fail 2\nin", "keel: it failed\n"},
+		"store snapshot f --etcd-servers=x":       {0, "store snapshot f --etcd-servers=x\nin", ""},
+		"store snapshot --data-dir=" + dir + " f": {0, "store snapshot f --data-dir=" + dir + "/apiserver\nin", ""},
+		"store restore f --replace --data-dir " + dir: {0, "store restore f --replace --data-dir=" + dir +
+			"/apiserver\nin", ""},
+		"store snapshot f": {1, "", "keel: --data-dir: /nosuch holds no mesh: start one with keel up\n"},
 	} {
 		var out, errOut bytes.Buffer
 		root := newRoot()

@@ -21,7 +21,7 @@ import (
 
 // A command without a deadline could wait without end.
 func TestEveryCommandThatWaitsHasATimeout(t *testing.T) {
-	none := []string{"kubeconfig", "simulate", "supervise"}
+	none := []string{"kubeconfig", "simulate", "supervise", "store"}
 	all := newRoot().Commands()
 	for _, command := range slices.Clone(all) {
 		all = append(all, command.Commands()...)

@@ -1,0 +1,85 @@
+package command
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// endGrace is how long a program may take to end once it was told to.
+const endGrace = 20 * time.Second
+
+// handOn has the program of a daemon do what it alone can, which knows the flags. Its words and its status are keel's.
+func handOn(c *cobra.Command, program string, args []string) error {
+	path, err := besideKeel(program)
+	if err != nil {
+		return err
+	}
+	var said bytes.Buffer
+	//nolint:forbidigo // The program works as long as that takes.
+	run := exec.CommandContext(c.Context(), path, args...)
+	run.Stdin, run.Stdout, run.Stderr = c.InOrStdin(), c.OutOrStdout(), &said
+	run.Cancel = func() error { return run.Process.Signal(syscall.SIGTERM) }
+	run.WaitDelay = endGrace
+	err = run.Run()
+	var status *exec.ExitError
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &status) || said.Len() == 0:
+		return fmt.Errorf("running %s: %w", path, err)
+	}
+	err = errors.New(strings.TrimSpace(said.String()))
+	if status.ExitCode() == exitUsage {
+		return usageError{err}
+	}
+	return err
+}
+
+// besideKeel returns the path of a daemon's program, which lies beside keel.
+func besideKeel(name string) (string, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("finding keel's own folder: %w", err)
+	}
+	program := filepath.Join(filepath.Dir(own), name)
+	if _, err := os.Stat(program); err != nil {
+		return "", fmt.Errorf("%s is missing in %s, beside keel: make build makes both", name, filepath.Dir(own))
+	}
+	return program, nil
+}
+
+// takeDataDir takes --data-dir from the arguments, which are not keel's but for this one.
+func takeDataDir(dataDir string, args []string) (string, []string) {
+	var rest []string
+	for i := 0; i < len(args); i++ {
+		value, joined := strings.CutPrefix(args[i], "--data-dir=")
+		switch {
+		case joined:
+			dataDir = value
+		case args[i] == "--data-dir" && i+1 < len(args):
+			i++
+			dataDir = args[i]
+		default:
+			rest = append(rest, args[i])
+		}
+	}
+	return dataDir, rest
+}
+
+// names reports whether one of the flags is among the arguments.
+func names(args []string, flags ...string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool {
+		name, _, _ := strings.Cut(arg, "=")
+		return slices.Contains(flags, name)
+	})
+}

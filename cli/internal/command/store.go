@@ -1,0 +1,36 @@
+package command
+
+import (
+	"github.com/spf13/cobra"
+
+	"keelson.dev/cli/internal/mesh"
+)
+
+// apiserverProgram is what opens stores, with the etcd that it is made of.
+const apiserverProgram = "keelson-apiserver"
+
+// newStore hands its arguments to the apiserver's program, which knows them, and says where the mesh's store is.
+func newStore(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:                "store",
+		Short:              "save the mesh's store to a snapshot, verify one, and restore it",
+		DisableFlagParsing: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			dataDir, args := takeDataDir(g.either(), args)
+			if ofMesh(args) {
+				m, err := mesh.Open(dataDir, c.OutOrStdout())
+				if err != nil {
+					return err
+				}
+				args = append(args, "--data-dir="+m.Layout.APIServer())
+			}
+			return handOn(c, apiserverProgram, append([]string{"store"}, args...))
+		},
+	}
+}
+
+// ofMesh reports whether the arguments mean the store of this machine's mesh.
+func ofMesh(args []string) bool {
+	return len(args) > 0 && (args[0] == "snapshot" || args[0] == "restore") &&
+		!names(args, "--etcd-servers", "--help", "-h")
+}
