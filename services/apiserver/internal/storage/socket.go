@@ -42,6 +42,9 @@ type Socket struct {
 	dir *os.File
 }
 
+// ErrNotOpen is the error of DialSocket where nobody has the store open.
+var ErrNotOpen = errors.New("the store is not open")
+
 // DialSocket connects to the store that another process has open in dataDir.
 func DialSocket(ctx context.Context, dataDir string, log *zap.Logger) (*Socket, error) {
 	path, dir, err := socketPath(dataDir)
@@ -52,7 +55,7 @@ func DialSocket(ctx context.Context, dataDir string, log *zap.Logger) (*Socket, 
 	if err := s.connect(ctx, path, log); err != nil {
 		s.Close()
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-			return nil, fmt.Errorf("the store in %s is not open: its apiserver does not run", dataDir)
+			return nil, ErrNotOpen
 		}
 		return nil, fmt.Errorf("connecting to the store in %s: %w", dataDir, err)
 	}

@@ -16,12 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/failpoint"
-	"keelson.dev/services/apiserver/internal/storage"
 )
 
 // Name is the subcommand.
@@ -59,12 +56,6 @@ func Execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 		return exitUsage
 	}
 	return exitFailure
-}
-
-// source is the store that a command reads.
-type source struct {
-	dataDir string
-	cluster storage.Cluster
 }
 
 func newRoot() *cobra.Command {
@@ -138,11 +129,11 @@ func newSnapshot() *cobra.Command {
 			if _, _, _, err := t.target(); err != nil {
 				return daemon.UsageError(err)
 			}
-			client, closeClient, err := from.dial(c.Context())
+			client, closeStore, err := from.open(c.Context())
 			if err != nil {
 				return err
 			}
-			defer closeClient()
+			defer closeStore()
 			done, err := t.take(c.Context(), client)
 			if done != nil {
 				err = errors.Join(done.write(c.OutOrStdout(), output), err)
@@ -150,35 +141,11 @@ func newSnapshot() *cobra.Command {
 			return err
 		},
 	}
-	addDataDir(command.Flags(), &from.dataDir)
-	from.cluster.AddFlags(command.Flags())
+	from.addFlags(command.Flags())
 	command.Flags().IntVar(&keep, "keep", 0,
 		"how many snapshots of this store stay in DIR; older ones that snapshot made go once the new one is safe")
 	addOutput(command.Flags(), &output)
 	return command
-}
-
-// dial connects to the store.
-func (s *source) dial(ctx context.Context) (client *clientv3.Client, closeClient func(), err error) {
-	if len(s.cluster.Servers) == 0 {
-		socket, err := storage.DialSocket(ctx, s.dataDir, zap.NewNop())
-		if err != nil {
-			return nil, nil, err
-		}
-		return socket.Client, socket.Close, nil
-	}
-	var failed error
-	// A snapshot is one member's. Who answers is in touch with the others: he has what they acknowledged.
-	for _, server := range s.cluster.Servers {
-		member := s.cluster
-		member.Servers = []string{server}
-		cluster, err := member.Dial(ctx, zap.NewNop())
-		if err == nil {
-			return cluster.Client, func() { _ = cluster.Close() }, nil
-		}
-		failed = err
-	}
-	return nil, nil, failed
 }
 
 func (d *taken) write(out io.Writer, output string) error {
@@ -199,23 +166,48 @@ func (d *taken) write(out io.Writer, output string) error {
 }
 
 func newVerify() *cobra.Command {
-	output := ""
+	of, output := &source{}, ""
 	command := &cobra.Command{
-		Use: "verify FILE", Short: "read a snapshot whole, and tell what is in it", Args: one("FILE"),
+		Use: "verify [FILE]", Short: "read a snapshot, or the store, whole, and tell what is in it",
+		Long: "verify reads all of a snapshot, and compares it with the record beside it. Without a FILE it reads the\n" +
+			"store of this machine's mesh, or of an etcd cluster: what both hold has the same checksum.",
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 1:
+				return daemon.UsageError(fmt.Errorf("unexpected argument %q", args[1]))
+			case len(args) == 1 && len(of.cluster.Servers) > 0:
+				return daemon.UsageError(errors.New("--etcd-servers: a file is verified by itself"))
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := checkOutput(output); err != nil {
 				return err
+			}
+			if len(args) == 0 {
+				content, err := of.read(c.Context())
+				if err != nil {
+					return err
+				}
+				return writeContent(c.OutOrStdout(), content, nil, output)
 			}
 			content, record, err := Verify(args[0])
 			if err != nil {
 				return err
 			}
-			return writeContent(c.OutOrStdout(), content, record, output)
+			if err := writeContent(c.OutOrStdout(), content, record, output); err != nil || output != "" {
+				return err
+			}
+			if record == nil {
+				fmt.Fprintln(c.OutOrStdout(), "no record of what was taken stands beside it")
+				return nil
+			}
+			fmt.Fprintf(c.OutOrStdout(), "as it was taken at %s\n", record.Taken.Format(time.RFC3339))
+			return nil
 		},
 	}
+	of.addFlags(command.Flags())
 	addOutput(command.Flags(), &output)
-	var unused string
-	addDataDir(command.Flags(), &unused)
 	return command
 }
 
@@ -237,11 +229,6 @@ func writeContent(out io.Writer, content Content, record *Record, output string)
 	fmt.Fprintf(out, "\nwhole: %d keys at revision %d, %s\n", content.Keys, content.Revision, content.Checksum)
 	if content.Identity != "" {
 		fmt.Fprintf(out, "of the mesh %s\n", content.Identity)
-	}
-	if record != nil {
-		fmt.Fprintf(out, "as it was taken at %s\n", record.Taken.Format(time.RFC3339))
-	} else {
-		fmt.Fprintln(out, "no record of what was taken stands beside it")
 	}
 	return nil
 }

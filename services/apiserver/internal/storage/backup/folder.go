@@ -46,13 +46,21 @@ func (f *folder) write(name string, content func(io.Writer) error) (partial stri
 	if err != nil {
 		return "", err
 	}
-	if err := errors.Join(content(file), file.Sync(), file.Close()); err != nil {
+	err = content(file)
+	if err == nil {
+		err = file.Sync()
+	}
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
 		return "", errors.Join(err, os.Remove(partial))
 	}
 	return partial, nil
 }
 
-// sweep removes what killed snapshots into the folder have left.
+// sweep removes what killed snapshots into the folder have left: partial files, and records of snapshots that have no
+// name yet, or none any more.
 func (f *folder) sweep() error {
 	entries, err := os.ReadDir(f.path)
 	if err != nil {
@@ -60,11 +68,19 @@ func (f *folder) sweep() error {
 	}
 	for _, entry := range entries {
 		name, partial := strings.CutSuffix(entry.Name(), partialSuffix)
-		if partial && ownName.MatchString(strings.TrimSuffix(name, recordSuffix)) {
+		snapshot, _ := strings.CutSuffix(name, recordSuffix)
+		if ownName.MatchString(snapshot) && (partial || name != snapshot && f.orphaned(snapshot)) {
 			err = errors.Join(err, os.Remove(filepath.Join(f.path, entry.Name())))
 		}
 	}
 	return err
+}
+
+// orphaned reports whether there is the record of a snapshot, and no snapshot.
+func (f *folder) orphaned(snapshot string) bool {
+	path := filepath.Join(f.path, snapshot)
+	record, err := readRecord(path)
+	return !exists(path) && err == nil && record != nil && record.File == snapshot
 }
 
 // expire removes the store's snapshots that are not among the newest, and returns their names. The record goes last, so

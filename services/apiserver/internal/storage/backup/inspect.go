@@ -128,8 +128,8 @@ func checkForm(form *semver.Version, own semver.Version) error {
 	return nil
 }
 
-// ReadOpen reads what a store holds that is open, at its last revision.
-func ReadOpen(ctx context.Context, kv clientv3.KV) (Content, error) {
+// readOpen reads what a store holds that is open, at its last revision.
+func readOpen(ctx context.Context, kv clientv3.KV) (Content, error) {
 	live, identity, revision := map[string]digest{}, "", int64(0)
 	for from, more := "\x00", true; more; {
 		page, err := kv.Get(ctx, from, clientv3.WithFromKey(), clientv3.WithLimit(pageKeys), clientv3.WithRev(revision))

@@ -63,7 +63,7 @@ func (s *opened) get(t *testing.T, key string) string {
 
 func (s *opened) content(t *testing.T) Content {
 	t.Helper()
-	content, err := ReadOpen(t.Context(), s.client.KV)
+	content, err := readOpen(t.Context(), s.client.KV)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,6 +203,38 @@ func TestSnapshotFiles(t *testing.T) {
 	}
 }
 
+// What a store holds has the checksum of its snapshot, whether an apiserver has it open or not, and whichever way it is
+// read; none is begun where none is.
+func TestStoreWithoutApiserver(t *testing.T) {
+	file, s := saved(t)
+	_, record, err := Verify(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := "unix://" + filepath.Join(s.dir, "etcd.sock")
+	reads := func(args ...string) {
+		t.Helper()
+		if out := must(t, append([]string{"verify"}, args...)...); !strings.Contains(out, record.Checksum) {
+			t.Errorf("%v: %s, want %s", args, out, record.Checksum)
+		}
+	}
+	reads("--data-dir", s.dir)
+	reads("--etcd-servers", socket)
+	s.Close()
+	reads("--data-dir", s.dir)
+	stopped := filepath.Join(t.TempDir(), "s")
+	must(t, "snapshot", stopped, "--data-dir", s.dir)
+	if content, again, err := Verify(stopped); err != nil || content.Checksum != record.Checksum ||
+		again.Store != record.Store {
+		t.Errorf("%+v, %+v, %v", content, again, err)
+	}
+	dir := t.TempDir()
+	refused(t, 1, dir+" holds no store", "snapshot", stopped+"2", "--data-dir", dir)
+	if left := list(t, dir); len(left) > 0 {
+		t.Errorf("%v was made", left)
+	}
+}
+
 // A folder keeps as many as it shall, and all that is not a snapshot of this store.
 func TestFolder(t *testing.T) {
 	_, s := saved(t)
@@ -271,14 +303,15 @@ func TestMistakes(t *testing.T) {
 		"snapshot -o yaml " + dir:         {2, `--output: "yaml" must be json`},
 		"snapshot " + dir + "/no/f --data-dir " + s.dir: {1, "no such file or directory"},
 		"snapshot " + dir + "/no/ --data-dir " + s.dir:  {2, dir + "/no/ is no folder"},
-		"snapshot " + file: {2, file + " is there already"},
-		"snapshot " + dir + " --data-dir " + dir: {1, "the store in " + dir +
-			" is not open: its apiserver does not run"},
+		"snapshot " + file:                       {2, file + " is there already"},
+		"snapshot " + dir + " --data-dir " + dir: {1, dir + " holds no store"},
 		"snapshot " + dir + " --etcd-servers 127.0.0.1:1 --etcd-cafile " + dir + "/no": {2, "--etcd-cafile: open "},
-		"verify":                {2, "FILE is missing"},
-		"verify " + dir:         {1, "is no file"},
-		"verify " + dir + "/no": {1, "no such file or directory"},
-		"restore":               {2, "FILE is missing"},
+		"verify " + dir:             {1, "is no file"},
+		"verify a b":                {2, `unexpected argument "b"`},
+		"verify a --etcd-servers b": {2, "--etcd-servers: a file is verified by itself"},
+		"verify --data-dir " + dir:  {1, dir + " holds no store"},
+		"verify " + dir + "/no":     {1, "no such file or directory"},
+		"restore":                   {2, "FILE is missing"},
 		"restore " + file + " --data-dir " + s.dir: {1, "an apiserver has the store in " + s.dir +
 			" open: end it first"},
 		"restore " + file + " --etcd-servers x": {2, "unknown flag: --etcd-servers"},
