@@ -179,6 +179,7 @@ func TestArgumentsAreHandedOn(t *testing.T) {
 		"--data-dir=/proc/1/nosuch simulate --save=out": {1, "",
 			"keel: --data-dir: /proc/1/nosuch holds no mesh: start one with keel up\n"},
 		"store verify f --data-dir /x":            {0, "store verify f\nin", ""},
+		"store verify -o json --data-dir " + dir:  {0, "store verify -o json --data-dir=" + dir + "/apiserver\nin", ""},
 		"store --data-dir=/x":                     {0, "store\nin", ""},
 		"store snapshot --help":                   {0, "store snapshot --help\nin", ""},
 		"store fail 2":                            {2, "store fail 2\nin", "keel: it failed\n"},

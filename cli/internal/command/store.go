@@ -1,6 +1,8 @@
 package command
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"keelson.dev/cli/internal/mesh"
@@ -19,18 +21,20 @@ func newStore(g *global) *cobra.Command {
 			dataDir, args := takeDataDir(g.either(), args)
 			if ofMesh(args) {
 				m, err := mesh.Open(dataDir, c.OutOrStdout())
-				if err != nil {
+				switch {
+				case err == nil:
+					args = append(args, "--data-dir="+m.Layout.APIServer())
+				case args[0] != "verify": // which needs no mesh for a file
 					return err
 				}
-				args = append(args, "--data-dir="+m.Layout.APIServer())
 			}
 			return handOn(c, apiserverProgram, append([]string{"store"}, args...))
 		},
 	}
 }
 
-// ofMesh reports whether the arguments mean the store of this machine's mesh.
+// ofMesh reports whether the arguments may mean the store of this machine's mesh.
 func ofMesh(args []string) bool {
-	return len(args) > 0 && (args[0] == "snapshot" || args[0] == "restore") &&
+	return len(args) > 0 && slices.Contains([]string{"snapshot", "verify", "restore"}, args[0]) &&
 		!names(args, "--etcd-servers", "--help", "-h")
 }
