@@ -168,7 +168,8 @@ func (d *taken) write(out io.Writer, output string) error {
 func newVerify() *cobra.Command {
 	of, output := &source{}, ""
 	command := &cobra.Command{
-		Use: "verify [FILE]", Short: "read a snapshot, or the store, whole, and tell what is in it",
+		Use:   "verify [FILE]",
+		Short: "read a snapshot, or the store, whole, and tell what is in it",
 		Long: "verify reads all of a snapshot, and compares it with the record beside it. Without a FILE it reads the\n" +
 			"store of this machine's mesh, or of an etcd cluster: what both hold has the same checksum.",
 		Args: func(_ *cobra.Command, args []string) error {
