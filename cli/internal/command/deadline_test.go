@@ -21,7 +21,7 @@ import (
 
 // A command without a deadline could wait without end.
 func TestEveryCommandThatWaitsHasATimeout(t *testing.T) {
-	none := []string{"kubeconfig", "simulate", "supervise", "store"}
+	none := []string{"keel kubeconfig", "keel simulate", "keel supervise", "keel store", "keel certs list"}
 	all := newRoot().Commands()
 	for _, command := range slices.Clone(all) {
 		all = append(all, command.Commands()...)
@@ -30,8 +30,8 @@ func TestEveryCommandThatWaitsHasATimeout(t *testing.T) {
 		if command.HasSubCommands() {
 			continue
 		}
-		if has := command.Flags().Lookup("timeout") != nil; has == slices.Contains(none, command.Name()) {
-			t.Errorf("%s: --timeout: %t", command.Name(), has)
+		if has := command.Flags().Lookup("timeout") != nil; has == slices.Contains(none, command.CommandPath()) {
+			t.Errorf("%s: --timeout: %t", command.CommandPath(), has)
 		}
 	}
 }

@@ -2,6 +2,8 @@ package mesh
 
 import (
 	"fmt"
+	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -9,10 +11,18 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
 
 	"keelson.dev/cli/internal/plan"
 	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
 )
+
+// noticed is how soon keel goes on by the certificate that a worker's agent has got while keel waits for its node:
+// client-go looks so often whether an open connection is by another one than there is now.
+const noticed = time.Second
+
+// noticeSoon is for the connections that are made afterwards.
+var noticeSoon = sync.OnceFunc(func() { transport.CertCallbackRefreshDuration = noticed })
 
 // Client returns the operator's connection to the apiserver, on a worker that of its node.
 func (m *Mesh) Client() (kubernetes.Interface, error) {
@@ -44,6 +54,7 @@ func (m *Mesh) clientConfig() (*rest.Config, error) {
 	file := m.Layout.Kubeconfig(plan.AdminCertificate)
 	if m.State.Worker() {
 		file = m.workerFiles().Kubeconfig()
+		noticeSoon()
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", file)
 	if err != nil {

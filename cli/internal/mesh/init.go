@@ -12,11 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"keelson.dev/cli/internal/host"
-	"keelson.dev/cli/internal/node"
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/cli/internal/state"
-	"keelson.dev/cli/internal/systemd"
 )
 
 // UnfitError says why nothing was done.
@@ -67,63 +64,6 @@ func (m *Mesh) install(ctx context.Context, options Options, tiers [][]plan.Unit
 		return nil // no node is ready without a network
 	}
 	return m.step(ctx, "waiting for the node "+m.State.Nodes[0].Name, m.awaitNode)
-}
-
-// settling reads the record and decides in memory what the mesh keeps from its first run on.
-type settling func(context.Context, Options) error
-
-// check says what keeps the mesh from running here, and changes nothing.
-func (m *Mesh) check(ctx context.Context, options Options, settle settling) error {
-	var problems []string
-	note := func(err error) {
-		if err != nil {
-			problems = append(problems, strings.Split(err.Error(), "\n")...)
-		}
-	}
-	note(plan.CheckUnitPath("--data-dir", m.Layout.Dir))
-	note(plan.CheckUnitPath("--programs", options.Programs))
-	machine, err := m.look(options)
-	note(err)
-	problems = append(problems, plan.MachineProblems(machine)...)
-	_, err = node.Archives(options.Images)
-	note(err)
-	note(state.Check(m.Layout))
-	// Where systemd cannot be asked, nothing can be said of ports and ranges.
-	if machine.Systemctl || !machine.Systemd {
-		note(settle(ctx, options))
-	}
-	if len(problems) > 0 {
-		return &UnfitError{Problems: problems}
-	}
-	return nil
-}
-
-// look looks at the machine.
-func (m *Mesh) look(options Options) (plan.Machine, error) {
-	machine := plan.Machine{Root: os.Geteuid() == 0, Systemd: m.underSystemd(), Systemctl: systemd.Installed(),
-		Worker: options.Join != nil, Programs: options.Programs, MissingPrograms: missingPrograms(options),
-		ForeignUnits: map[string]string{}}
-	if !systemd.Runs() { // a stand-in for it runs them, or keel itself
-		machine.Systemctl = machine.Systemd
-	}
-	var failed error
-	note := func(err error) { failed = errors.Join(failed, err) }
-	var err error
-	machine.Cgroups, err = host.Cgroups()
-	note(err)
-	addresses, err := host.Addresses()
-	note(err)
-	machine.Addressed = len(addresses) > 0
-	_, err = os.Stat("/etc/hosts")
-	machine.HostsFile = err == nil
-	files, err := m.units().Files(plan.UnitNames())
-	note(err)
-	for name, content := range files {
-		if !plan.OwnsUnit(m.Layout, content) {
-			machine.ForeignUnits[name], _, _ = strings.Cut(content, "\n")
-		}
-	}
-	return machine, failed
 }
 
 // settle is the settling of keel init.
@@ -221,7 +161,12 @@ func (m *Mesh) prepareUnits(ctx context.Context, options Options, settle settlin
 	}); err != nil {
 		return nil, err
 	}
-	input, err := m.processInput(options.Programs, options.LogLevel)
+	return m.renderUnits(options.Programs, options.LogLevel)
+}
+
+// renderUnits renders the units of the mesh by the files that are there now.
+func (m *Mesh) renderUnits(programs, logLevel string) ([][]plan.Unit, error) {
+	input, err := m.processInput(programs, logLevel)
 	if err != nil {
 		return nil, err
 	}

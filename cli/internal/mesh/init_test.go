@@ -25,7 +25,9 @@ type bed struct {
 	*fakeSystemd
 	layout  plan.Layout
 	options Options
-	out     bytes.Buffer
+	// addresses are those that the machine has had at first: others' bridges come and go.
+	addresses []netip.Addr
+	out       bytes.Buffer
 }
 
 // newBed has programs that do nothing. Its mesh has recorded ports of its own, so that others of this machine do not
@@ -44,6 +46,9 @@ func newBed(t *testing.T) *bed {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	b := &bed{fakeSystemd: newFakeSystemd(t), layout: plan.Layout{Dir: filepath.Join(dir, "d")}}
+	if b.addresses, err = host.Addresses(); err != nil {
+		t.Fatal(err)
+	}
 	programs, images := filepath.Join(dir, "p"), filepath.Join(dir, "i")
 	for _, program := range append(append([]string{"../i/pause.tar"}, controlPlanePrograms...), nodePrograms...) {
 		file := filepath.Join(programs, program)
@@ -87,7 +92,7 @@ func freePort(t *testing.T, taken map[string]int) int {
 func (b *bed) mesh() *Mesh {
 	b.calls = nil
 	b.out.Reset()
-	return &Mesh{Layout: b.layout, Out: &b.out, Units: b.units()}
+	return &Mesh{Layout: b.layout, Out: &b.out, Units: b.units(), Addresses: b.addresses}
 }
 
 func (b *bed) init(t *testing.T) error { return Init(t.Context(), b.mesh(), b.options) }

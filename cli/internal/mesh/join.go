@@ -83,8 +83,7 @@ func (w *worker) settle(ctx context.Context, options Options) error {
 		return err
 	}
 	if !fresh && !w.State.Worker() {
-		return fmt.Errorf("--data-dir: %s holds a mesh of this machine's own: end it (keel reset, keel down) and "+
-			"remove the folder, or choose another one", w.Layout.Dir)
+		return w.ownMesh()
 	}
 	if !fresh {
 		if err := w.checkDriver(); err != nil {
@@ -115,6 +114,12 @@ func (w *worker) settle(ctx context.Context, options Options) error {
 		return err
 	}
 	return w.decide(options, active)
+}
+
+// ownMesh says that the machine has a mesh of its own.
+func (w *worker) ownMesh() error {
+	return fmt.Errorf("--data-dir: %s holds a mesh of this machine's own: end it (keel reset, keel down) and remove "+
+		"the folder, or choose another one", w.Layout.Dir)
 }
 
 // find asks for the mesh, once, unless nothing is asked for.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,10 +27,25 @@ type Mesh struct {
 	Out    io.Writer
 	// Units is what runs the units of the mesh; nil for what this machine has: systemd, or keel itself without it.
 	Units Units
+	// Addresses are the machine's IPv4 addresses; nil for those that the kernel has now.
+	Addresses []netip.Addr
 }
 
 // Open reads the record of a mesh that `keel up` or `keel init` has made.
 func Open(dataDir string, out io.Writer) (*Mesh, error) {
+	m, err := OpenMachine(dataDir, out)
+	if err != nil {
+		return nil, err
+	}
+	if m.State.Worker() {
+		return nil, fmt.Errorf("--data-dir: %s is of a worker of the mesh at %s: ask on the machine of its keel init",
+			m.Layout.Dir, m.State.Server)
+	}
+	return m, nil
+}
+
+// OpenMachine reads the record of what this machine has of a mesh, be it a worker alone.
+func OpenMachine(dataDir string, out io.Writer) (*Mesh, error) {
 	layout, err := LayoutOf(dataDir)
 	if err != nil {
 		return nil, err
@@ -40,10 +56,6 @@ func Open(dataDir string, out io.Writer) (*Mesh, error) {
 	}
 	if err != nil {
 		return nil, err
-	}
-	if recorded.Worker() {
-		return nil, fmt.Errorf("--data-dir: %s is of a worker of the mesh at %s: ask on the machine of its keel init",
-			layout.Dir, recorded.Server)
 	}
 	return &Mesh{Layout: layout, State: recorded, Out: out}, nil
 }

@@ -37,6 +37,8 @@ type Options struct {
 	LogLevel string
 	// Join is what `keel join` is asked for beside that; nil for the others.
 	Join *Joining
+	// Children tells that keel runs the mesh itself, without systemd.
+	Children bool
 }
 
 // decide settles what later runs keep, in memory alone. Running are the processes that hold their ports.
@@ -147,8 +149,16 @@ func (m *Mesh) decideAddresses(options Options, nodes int) error {
 
 // machineAddresses are the machine's own, those left out that come and go with Pods.
 func (m *Mesh) machineAddresses() ([]netip.Addr, error) {
-	addresses, err := host.Addresses()
+	addresses, err := m.kernelAddresses()
 	return slices.DeleteFunc(addresses, m.State.Ranges.Pod.Contains), err
+}
+
+// kernelAddresses are all of the machine.
+func (m *Mesh) kernelAddresses() ([]netip.Addr, error) {
+	if m.Addresses != nil {
+		return slices.Clone(m.Addresses), nil
+	}
+	return host.Addresses()
 }
 
 // addresses parses what decideAddresses has recorded.

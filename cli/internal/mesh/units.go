@@ -42,19 +42,31 @@ func (m *Mesh) unitStates(ctx context.Context, units []plan.Unit) (map[string]pl
 
 // convergeUnits makes the files of the units, and what systemd knows of them, as they are to be.
 func (m *Mesh) convergeUnits(ctx context.Context, units []plan.Unit) error {
+	changes, err := m.unitChanges(ctx, units)
+	if err != nil {
+		return err
+	}
+	return m.applyChanges(ctx, changes)
+}
+
+// unitChanges is what there is to change.
+func (m *Mesh) unitChanges(ctx context.Context, units []plan.Unit) (plan.UnitChanges, error) {
 	var names []string
 	for _, unit := range units {
 		names = append(names, unit.Name)
 	}
 	files, err := m.units().Files(names)
 	if err != nil {
-		return err
+		return plan.UnitChanges{}, err
 	}
 	states, err := m.unitStates(ctx, units)
 	if err != nil {
-		return err
+		return plan.UnitChanges{}, err
 	}
-	changes := plan.DecideUnitChanges(units, files, states)
+	return plan.DecideUnitChanges(units, files, states), nil
+}
+
+func (m *Mesh) applyChanges(ctx context.Context, changes plan.UnitChanges) error {
 	if len(changes.Write) == 0 && !changes.Reload && len(changes.Enable) == 0 {
 		return nil
 	}
@@ -78,6 +90,11 @@ func (m *Mesh) convergeUnits(ctx context.Context, units []plan.Unit) error {
 
 // runUnits starts what does not run as it is to be, and waits until all of it is ready.
 func (m *Mesh) runUnits(ctx context.Context, tier []plan.Unit) error {
+	return m.startUnits(ctx, tier, true)
+}
+
+// startUnits is runUnits, with or without the wait.
+func (m *Mesh) startUnits(ctx context.Context, tier []plan.Unit, wait bool) error {
 	states, err := m.unitStates(ctx, tier)
 	if err != nil {
 		return err
@@ -92,6 +109,9 @@ func (m *Mesh) runUnits(ctx context.Context, tier []plan.Unit) error {
 			if err := m.units().Restart(ctx, due...); err != nil {
 				return err
 			}
+		}
+		if !wait {
+			return nil
 		}
 		return awaitTier(m, tier, func(client *http.Client, unit plan.Unit) error {
 			return m.awaitUnit(ctx, client, unit)

@@ -46,6 +46,10 @@ func Up(ctx context.Context, m *Mesh, options Options) error {
 	if old := m.outdated(); len(old) > 0 {
 		m.say("    built anew since their start: %s (keel down and keel up renew them)", strings.Join(old, ", "))
 	}
+	if old := m.withOldCertificates(slices.Concat(tiers...)); len(old) > 0 {
+		m.say("    their certificates were made anew since their start: %s (keel certs renew starts them anew)",
+			strings.Join(old, ", "))
+	}
 	return nil
 }
 
@@ -126,18 +130,10 @@ func (m *Mesh) prepare(options Options) error {
 }
 
 func (m *Mesh) preparePKI() error {
-	addresses, err := m.machineAddresses()
+	certificates, err := m.wantedCertificates()
 	if err != nil {
 		return err
 	}
-	name, err := os.Hostname()
-	if err != nil {
-		return fmt.Errorf("reading the host's name: %w", err)
-	}
-	certificates := plan.DecidePKI(plan.PKIInput{
-		Addresses: addresses, HostName: name, Service: m.State.Ranges.Service.IPv4, Domain: m.State.Domain,
-		Nodes: m.State.NodeNames(), Between: m.State.Ranges.Nodes.IPv4,
-	})
 	if _, err := pki.Ensure(m.Layout, certificates, time.Now()); err != nil {
 		return err
 	}
@@ -146,7 +142,7 @@ func (m *Mesh) preparePKI() error {
 		return err
 	}
 	for _, certificate := range certificates {
-		if certificate.Serves() || certificate.File == plan.APIServerToNodeagent {
+		if !certificate.HasKubeconfig() {
 			continue
 		}
 		server := input.ServerURL()

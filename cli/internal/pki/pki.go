@@ -11,10 +11,8 @@ import (
 	"io/fs"
 	"math/big"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"keelson.dev/cli/internal/plan"
@@ -88,18 +86,27 @@ func ensureAuthority(layout plan.Layout, now time.Time) (authority, bool, error)
 // good tells whether the certificate on disk is what the plan asks for.
 func good(layout plan.Layout, want plan.Certificate, ca authority, now time.Time) bool {
 	have, _, err := load(layout, want.File)
-	if err != nil || have.CheckSignatureFrom(ca.certificate) != nil || plan.DueForRenewal(have.NotBefore, have.NotAfter,
-		now) {
-		return false
+	return err == nil && plan.CertificateFault(want, held(have, ca.certificate), now) == ""
+}
+
+// Renew makes certificates anew, due or not, each with a new key if that is wanted.
+func Renew(layout plan.Layout, certificates []plan.Certificate, newKeys bool, now time.Time) error {
+	ca, _, err := ensureAuthority(layout, now)
+	if err != nil {
+		return err
 	}
-	var addresses []netip.Addr
-	for _, ip := range have.IPAddresses {
-		if address, ok := netip.AddrFromSlice(ip); ok {
-			addresses = append(addresses, address.Unmap())
+	for _, certificate := range certificates {
+		if newKeys {
+			key := layout.PKI(certificate.File + ".key")
+			if err := os.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("removing the key of %s: %w", certificate.File, err)
+			}
+		}
+		if err := issue(layout, certificate, ca, now); err != nil {
+			return fmt.Errorf("issuing %s: %w", certificate.File, err)
 		}
 	}
-	return have.Subject.CommonName == want.User && sameSet(have.Subject.Organization, want.Groups) &&
-		sameSet(have.DNSNames, want.Hosts) && containsAll(addresses, want.Addresses)
+	return nil
 }
 
 func issue(layout plan.Layout, want plan.Certificate, ca authority, now time.Time) error {
@@ -139,21 +146,4 @@ func write(layout plan.Layout, file string, template *x509.Certificate, parent *
 		return fmt.Errorf("signing: %w", err)
 	}
 	return replaceFile(layout.PKI(file+".crt"), encodeCertificate(der))
-}
-
-func sameSet(a, b []string) bool {
-	a, b = slices.Clone(a), slices.Clone(b)
-	slices.Sort(a)
-	slices.Sort(b)
-	return slices.Equal(slices.Compact(a), slices.Compact(b))
-}
-
-// containsAll lets an address that the machine has lost stay in a certificate.
-func containsAll(have, want []netip.Addr) bool {
-	for _, address := range want {
-		if !slices.Contains(have, address.Unmap()) {
-			return false
-		}
-	}
-	return true
 }

@@ -16,13 +16,22 @@ type Machine struct {
 	HostsFile bool
 	// Addressed tells that the machine has an IPv4 address beside its loopback ones.
 	Addressed bool
-	// Worker tells that the machine is to run a node of another machine's mesh.
-	Worker bool
+	// Worker tells that the machine is to run a node of another machine's mesh, Children that the mesh is
+	// to be of keel up, without units.
+	Worker, Children bool
 	// MissingPrograms are those that are not in Programs.
 	Programs        string
 	MissingPrograms []string
 	// ForeignUnits are files of the names of our units that are not this mesh's, with their first lines.
 	ForeignUnits map[string]string
+	// Clock tells whether anything keeps the machine's clock.
+	Clock ClockState
+	// Swap are the devices and files that the kernel swaps to.
+	Swap []string
+	Disk Disk
+	// Modules is what can be known of the kernel's modules; Modprobe tells that there is a tool that loads them.
+	Modules  map[string]ModuleState
+	Modprobe bool
 }
 
 // Cgroups is what the machine limits processes by.
@@ -45,9 +54,10 @@ func MachineProblems(m Machine) []string {
 		}
 	}
 	add(!m.Root, "root is needed to run containers and to write units: run keel as root")
-	add(m.Systemd && !m.Systemctl, "systemctl is not installed: install systemd's own tools")
+	units := !m.Children
+	add(units && m.Systemd && !m.Systemctl, "systemctl is not installed: install systemd's own tools")
 	problems = append(problems, m.Cgroups.problems()...)
-	add(!m.Addressed && !m.Worker,
+	add(!m.Addressed && !m.Worker && units,
 		"this machine has no IPv4 address that Pods could reach it at: configure its network first")
 	add(!m.HostsFile, "there is no /etc/hosts, which containerd copies for each Pod: make one that names localhost")
 	add(len(m.MissingPrograms) > 0, "--programs: %s lacks %s: make build makes them", m.Programs,

@@ -27,6 +27,9 @@ type Certificate struct {
 // Serves tells a serving certificate from a client's.
 func (c Certificate) Serves() bool { return len(c.Hosts)+len(c.Addresses) > 0 }
 
+// HasKubeconfig tells whether its user has a connection file: all clients but the apiserver, which dials nodes alone.
+func (c Certificate) HasKubeconfig() bool { return !c.Serves() && c.File != APIServerToNodeagent }
+
 // Names of certificates that more than one place needs.
 const (
 	AdminCertificate       = "admin"

@@ -25,6 +25,7 @@ const (
 	loopbackHost     = "127.0.0.1"
 	podRangeFlag     = "--cluster-cidr"
 	serviceRangeFlag = "--service-cluster-ip-range"
+	logLevelFlag     = "--log-level"
 )
 
 // NodeagentProcess is the name of a node's agent.
@@ -177,7 +178,7 @@ func (in ProcessInput) StreamAddress(node string) netip.AddrPort {
 }
 
 func (in ProcessInput) common(process string) []string {
-	args := []string{"--log-level=" + in.LogLevel, "--status-address=" + in.StatusAddress(process)}
+	args := []string{logLevelFlag + "=" + in.LogLevel, "--status-address=" + in.StatusAddress(process)}
 	if !in.worker() { // a worker has nobody to sign one
 		args = append(args,
 			"--status-cert-file="+in.Layout.PKI(StatusCertificate+".crt"),

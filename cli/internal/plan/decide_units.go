@@ -156,6 +156,20 @@ func OwnsUnit(layout Layout, content string) bool {
 	return first == layout.UnitOwner() || first == layout.workerUnitOwner()
 }
 
+// UnitOptions are the folder of the programs and the log level that a daemon's unit starts it with; empty where the
+// text is none of keel's.
+func UnitOptions(content string) (programs, logLevel string) {
+	for word := range strings.FieldsSeq(content) {
+		if program, ok := strings.CutPrefix(word, "ExecStart="); ok {
+			programs = path.Dir(program)
+		}
+		if level, ok := strings.CutPrefix(word, logLevelFlag+"="); ok {
+			logLevel = level
+		}
+	}
+	return programs, logLevel
+}
+
 // UnitRanges are the ranges of Pods and Services that a unit starts its process with.
 func UnitRanges(content string) []netip.Prefix {
 	var ranges []netip.Prefix

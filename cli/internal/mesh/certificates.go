@@ -1,0 +1,246 @@
+package mesh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"keelson.dev/cli/internal/pki"
+	"keelson.dev/cli/internal/plan"
+	"keelson.dev/cli/internal/state"
+	"keelson.dev/kit/subprocess"
+)
+
+// wantedCertificates are those that keel makes for the mesh.
+func (m *Mesh) wantedCertificates() ([]plan.Certificate, error) {
+	addresses, err := m.machineAddresses()
+	if err != nil {
+		return nil, err
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("reading the host's name: %w", err)
+	}
+	return plan.DecidePKI(plan.PKIInput{
+		Addresses: addresses, HostName: name, Service: m.State.Ranges.Service.IPv4, Domain: m.State.Domain,
+		Nodes: m.State.NodeNames(), Between: m.State.Ranges.Nodes.IPv4,
+	}), nil
+}
+
+// Certificates tells of every certificate that this machine has of its mesh. Nobody is asked: it is the same while
+// nothing runs.
+func (m *Mesh) Certificates(now time.Time) ([]plan.CertificateReport, error) {
+	var files []plan.CertificateFile
+	if m.State.Worker() {
+		for _, node := range m.State.NodeNames() {
+			files = append(files, plan.WorkerCertificateFiles(node)...)
+		}
+	} else {
+		wanted, err := m.wantedCertificates()
+		if err != nil {
+			return nil, err
+		}
+		files = plan.CertificateFiles(wanted)
+	}
+	return plan.ReportCertificates(files, pki.Read(m.Layout, files), now), nil
+}
+
+// Renewal is what `keel certs renew` is asked for.
+type Renewal struct {
+	// Names are the certificates' files without their ending; without any it is all of them.
+	Names []string
+	// NewKeys gives each a new key.
+	NewKeys bool
+}
+
+// Renew makes certificates of an opened mesh anew, due or not, and starts anew what runs and has read one of them on
+// its start. It needs nothing that runs, and no certificate that is valid but the authority's. What a run that was cut
+// off has left is finished by keel init or keel up, and but for a process that it had ended by the next run too.
+func Renew(ctx context.Context, m *Mesh, renewal Renewal) error {
+	if m.State.Units && os.Geteuid() != 0 {
+		return errors.New("root is needed to read the keys of the mesh: run keel as root")
+	}
+	if m.State.Worker() {
+		return fmt.Errorf("--data-dir: %s is of a worker, whose agent renews its certificates itself; if they have "+
+			"expired, keel join with the mesh's address and a token gets new ones: keel token create "+
+			"--print-join-command on the machine of keel init prints the line", m.Layout.Dir)
+	}
+	unlock, err := state.Open(m.Layout)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if m.State, err = state.Load(m.Layout); err != nil {
+		return err
+	}
+	wanted, err := m.wantedCertificates()
+	if err != nil {
+		return err
+	}
+	chosen, err := plan.ChooseCertificates(wanted, renewal.Names)
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	if err := m.step(ctx, fmt.Sprintf("making %d certificates anew", len(chosen)), func(context.Context) error {
+		if err := pki.Renew(m.Layout, chosen, renewal.NewKeys, time.Now()); err != nil {
+			return err
+		}
+		return m.preparePKI()
+	}); err != nil {
+		return err
+	}
+	if m.State.Units {
+		err = m.restartUnits(ctx)
+	} else {
+		err = m.restartProcesses(ctx, begun)
+	}
+	if err == nil && slices.ContainsFunc(chosen, isAdmin) {
+		m.say("    copies of %s elsewhere have the certificate of before: copy it again",
+			m.Layout.Kubeconfig(plan.AdminCertificate))
+	}
+	return err
+}
+
+func isAdmin(certificate plan.Certificate) bool { return certificate.File == plan.AdminCertificate }
+
+// restartUnits brings the units that are there up to date with the certificates, and starts anew those that run. They
+// keep their programs and log level. What does not run is left so: it reads its files when it starts.
+func (m *Mesh) restartUnits(ctx context.Context) error {
+	own, err := m.ownUnits()
+	if err != nil {
+		return err
+	}
+	files, err := m.units().Files(own)
+	if err != nil {
+		return err
+	}
+	programs, level := plan.UnitOptions(files[plan.UnitName(plan.APIServer)])
+	if programs == "" || level == "" {
+		m.say("    nothing was started anew: %s is not there, and keel init makes it",
+			plan.UnitName(plan.APIServer))
+		return nil
+	}
+	tiers, err := m.renderUnits(programs, level)
+	if err != nil {
+		return err
+	}
+	absent := func(unit plan.Unit) bool { return !slices.Contains(own, unit.Name) }
+	there := slices.DeleteFunc(slices.Concat(tiers...), absent)
+	changes, err := m.unitChanges(ctx, there)
+	if err != nil {
+		return err
+	}
+	changes.Enable = nil
+	if err := m.applyChanges(ctx, changes); err != nil {
+		return err
+	}
+	states, err := m.unitStates(ctx, there)
+	if err != nil {
+		return err
+	}
+	// Without an apiserver nobody gets ready.
+	wait := states[plan.UnitName(plan.APIServer)].Active
+	for _, tier := range tiers {
+		running := slices.DeleteFunc(tier, func(unit plan.Unit) bool { return !states[unit.Name].Active })
+		if len(running) == 0 {
+			continue
+		}
+		if err := m.startUnits(ctx, running, wait); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clockGrain is by how much the time of a file may lie behind the clock by which it was written.
+const clockGrain = 50 * time.Millisecond
+
+// restartProcesses starts those of keel up anew that run and have read on their start what was written since the
+// renewal has begun, or by one that was cut off.
+func (m *Mesh) restartProcesses(ctx context.Context, begun time.Time) error {
+	input, err := m.processInput("", "")
+	if err != nil {
+		return err
+	}
+	server, _ := m.State.Find(plan.APIServer)
+	wait := server.Alive() // without an apiserver nobody gets ready
+	for _, tier := range plan.DecideProcesses(input) {
+		var old []plan.Process
+		var names []string
+		for _, process := range tier {
+			recorded, _ := m.State.Find(process.Name)
+			files := input.FilesAtStart(process)
+			if recorded.Alive() && (anyNewer(files, begun.Add(-clockGrain)) || olderThan(recorded, files)) {
+				old, names = append(old, process), append(names, process.Name)
+			}
+		}
+		if len(old) == 0 {
+			continue
+		}
+		if err := m.step(ctx, "starting anew "+strings.Join(names, ", "), func(ctx context.Context) error {
+			return m.restartAll(ctx, old, wait)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// anyNewer tells whether one of the files was written after that moment.
+func anyNewer(files []string, moment time.Time) bool {
+	return slices.ContainsFunc(files, func(file string) bool {
+		info, err := os.Stat(file)
+		return err == nil && info.ModTime().After(moment)
+	})
+}
+
+// olderThan tells whether a process has started before one of the files was written. Its start is known to the second,
+// and what was written in that second it may have read.
+func olderThan(process subprocess.Process, files []string) bool {
+	return anyNewer(files, process.Started.Add(time.Second))
+}
+
+// withOldCertificates lists the processes that run by other certificates than there are.
+func (m *Mesh) withOldCertificates(processes []plan.Process) (names []string) {
+	input, err := m.processInput("", "")
+	if err != nil {
+		return nil
+	}
+	for _, process := range processes {
+		recorded, _ := m.State.Find(process.Name)
+		if recorded.Alive() && olderThan(recorded, input.FilesAtStart(process)) {
+			names = append(names, process.Name)
+		}
+	}
+	return names
+}
+
+func (m *Mesh) restartAll(ctx context.Context, processes []plan.Process, wait bool) error {
+	for _, process := range processes {
+		recorded, _ := m.State.Find(process.Name)
+		if err := subprocess.Stop(ctx, recorded, daemonGrace); err != nil {
+			return err
+		}
+		restarted, err := subprocess.Restart(recorded)
+		if err != nil {
+			return err
+		}
+		m.State.Put(restarted)
+		if err := m.State.Save(m.Layout); err != nil {
+			return err
+		}
+	}
+	if !wait {
+		return nil
+	}
+	return awaitTier(m, processes, func(client *http.Client, process plan.Process) error {
+		recorded, _ := m.State.Find(process.Name)
+		return subprocess.WaitReady(ctx, recorded, m.readiness(client, process))
+	})
+}

@@ -1,0 +1,118 @@
+package mesh
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"keelson.dev/cli/internal/host"
+	"keelson.dev/cli/internal/node"
+	"keelson.dev/cli/internal/plan"
+	"keelson.dev/cli/internal/state"
+	"keelson.dev/cli/internal/systemd"
+)
+
+// Findings are what a look at the machine has found, one sentence each.
+type Findings struct {
+	// Problems keep the mesh from running here, Warnings have it run worse.
+	Problems, Warnings []string
+}
+
+// settling reads the record and decides in memory what the mesh keeps from its first run on.
+type settling func(context.Context, Options) error
+
+// check says what keeps the mesh from running here, prints what has it run worse, and changes nothing.
+func (m *Mesh) check(ctx context.Context, options Options, settle settling) error {
+	found := m.findings(ctx, options, settle)
+	if len(found.Problems) > 0 {
+		return &UnfitError{Problems: found.Problems}
+	}
+	for _, warning := range found.Warnings {
+		m.say("    %s", warning)
+	}
+	return nil
+}
+
+// findings are those of all that can be known beforehand.
+func (m *Mesh) findings(ctx context.Context, options Options, settle settling) (found Findings) {
+	note := func(err error) {
+		if err != nil {
+			found.Problems = append(found.Problems, strings.Split(err.Error(), "\n")...)
+		}
+	}
+	if !options.Children {
+		note(plan.CheckUnitPath("--data-dir", m.Layout.Dir))
+		note(plan.CheckUnitPath("--programs", options.Programs))
+	}
+	machine, err := m.look(options)
+	note(err)
+	found.Problems = append(found.Problems, plan.MachineProblems(machine)...)
+	archives, err := node.Archives(options.Images)
+	note(err)
+	note(state.Check(m.Layout))
+	// Where systemd cannot be asked, nothing can be said of ports and ranges.
+	if options.Children || machine.Systemctl || !machine.Systemd {
+		note(settle(ctx, options))
+	}
+	kept := m.State
+	if kept == nil {
+		kept = &state.State{}
+	}
+	machine.Disk.Archives = unstored(archives, kept)
+	network, proxy := kept.PodNetwork, kept.ServiceProxy
+	found.Problems = append(found.Problems, machine.Disk.Problems()...)
+	found.Problems = append(found.Problems, machine.ModuleProblems(network, proxy)...)
+	found.Warnings = append(plan.MachineWarnings(machine), machine.ModuleWarnings(network, proxy)...)
+	return found
+}
+
+// unstored is how much the archives are if no node has got any yet.
+func unstored(archives []string, kept *state.State) (size uint64) {
+	for _, n := range kept.Nodes {
+		if len(n.Images) > 0 {
+			return 0
+		}
+	}
+	for _, archive := range archives {
+		if info, err := os.Stat(archive); err == nil {
+			size += uint64(info.Size())
+		}
+	}
+	return size
+}
+
+// look looks at the machine.
+func (m *Mesh) look(options Options) (plan.Machine, error) {
+	machine := plan.Machine{Root: os.Geteuid() == 0, Systemd: m.underSystemd(), Systemctl: systemd.Installed(),
+		Worker: options.Join != nil, Children: options.Children, Programs: options.Programs,
+		MissingPrograms: missingPrograms(options), ForeignUnits: map[string]string{}, Clock: host.Clock(),
+		Swap: host.Swap(), Modules: host.Modules(plan.ModuleNames()), Modprobe: host.Modprobe()}
+	if !systemd.Runs() { // a stand-in for it runs units, or keel itself
+		machine.Systemctl = machine.Systemd
+	}
+	var failed error
+	note := func(err error) { failed = errors.Join(failed, err) }
+	var err error
+	machine.Cgroups, err = host.Cgroups()
+	note(err)
+	machine.Disk, err = host.Disk(m.Layout.Dir)
+	note(err)
+	machine.Disk.Shared = options.Children
+	addresses, err := m.kernelAddresses()
+	note(err)
+	machine.Addressed = len(addresses) > 0
+	_, err = os.Stat("/etc/hosts")
+	machine.HostsFile = err == nil
+	if options.Children {
+		return machine, failed
+	}
+	files, err := m.units().Files(plan.UnitNames())
+	note(err)
+	for name, content := range files {
+		if !plan.OwnsUnit(m.Layout, content) {
+			machine.ForeignUnits[name], _, _ = strings.Cut(content, "\n")
+		}
+	}
+	return machine, failed
+}

@@ -1,0 +1,86 @@
+package mesh
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+
+	"keelson.dev/cli/internal/state"
+)
+
+// Purpose is the command that a machine is looked at for.
+type Purpose string
+
+// The commands that start nodes.
+const (
+	ForInit Purpose = "init"
+	ForJoin Purpose = "join"
+	ForUp   Purpose = "up"
+)
+
+// Purposes are all of them.
+var Purposes = []string{string(ForInit), string(ForJoin), string(ForUp)}
+
+// Preflight looks at the machine as that command would before it writes anything, and changes nothing. Before a machine
+// has joined, it cannot be told whether the mesh's ranges are free on it: the mesh says them.
+func Preflight(ctx context.Context, m *Mesh, options Options, purpose Purpose) Findings {
+	options.CgroupDriver = m.cgroupDriver()
+	settle := m.settle
+	switch purpose {
+	case ForInit:
+		options.Nodes = 1
+	case ForJoin:
+		options.Nodes, options.Join = 1, &Joining{}
+		settle = (&worker{Mesh: m}).settleBeforehand
+	case ForUp:
+		options.CgroupDriver, options.Children = "", true
+		settle = m.settleChildren
+	}
+	return m.findings(ctx, options, settle)
+}
+
+// settleBeforehand is settle as far as it goes without a mesh that answers.
+func (w *worker) settleBeforehand(ctx context.Context, options Options) error {
+	var err error
+	if w.State, err = state.Load(w.Layout); err == nil && w.State.Worker() && w.joined() {
+		return w.settle(ctx, options)
+	}
+	if err == nil && !w.State.Worker() {
+		return w.ownMesh()
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if options.NodeName, err = w.nodeName(options.NodeName); err != nil {
+		return err
+	}
+	active, err := w.activeProcesses(ctx, options.NodeName)
+	if err != nil {
+		return err
+	}
+	w.State.Units, w.State.Nodes = true, []state.Node{{Name: options.NodeName}}
+	w.State.Server = "https://0.0.0.0" // a worker's, of whatever mesh
+	w.State.BindAddress = netip.IPv4Unspecified().String()
+	w.State.Advertise = w.State.BindAddress
+	if err := w.decideSettings(options); err != nil {
+		return err
+	}
+	return w.decidePorts(options, active)
+}
+
+// settleChildren is the settling of keel up.
+func (m *Mesh) settleChildren(_ context.Context, options Options) error {
+	var err error
+	m.State, err = state.Load(m.Layout)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if m.State.Units {
+		return m.ofUnits()
+	}
+	if options.Nodes, err = nodeCount(err != nil, len(m.State.Nodes), options.Nodes); err != nil {
+		return err
+	}
+	return m.decide(options, m.running())
+}

@@ -1,0 +1,114 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ClockState is whether anything keeps a machine's clock.
+type ClockState string
+
+const (
+	// ClockKept is kept, as the kernel says.
+	ClockKept ClockState = "kept"
+	// ClockFree is kept by nobody.
+	ClockFree ClockState = "free"
+	// ClockUnknown is what the kernel does not tell here.
+	ClockUnknown ClockState = "unknown"
+)
+
+// Disk is the room where the data directory is, or is to be. The zero Disk was not looked at.
+type Disk struct {
+	// Path is the data directory.
+	Path string
+	// Bytes and Inodes are all that there is, BytesFree and InodesFree what is left. A file system may count no inodes.
+	Bytes, BytesFree, Inodes, InodesFree uint64
+	// Archives is how much the archives of images are that no node has yet.
+	Archives uint64
+	// Shared tells that the node lets its disk become nearly full.
+	Shared bool
+}
+
+// storeRoom is what the store takes at once for its log.
+const storeRoom = 256 << 20
+
+// needed is what a first run writes: an archive is stored, and unpacked beside that.
+func (d Disk) needed() uint64 {
+	if d.Archives == 0 {
+		return 0
+	}
+	return 2*d.Archives + storeRoom
+}
+
+// Problems says what keeps a first run from ending.
+func (d Disk) Problems() []string {
+	if d.Bytes == 0 || d.BytesFree >= d.needed() {
+		return nil
+	}
+	return []string{fmt.Sprintf("the disk of %s has %d MiB left, and the images and the store need %d MiB: make room, "+
+		"or choose another disk by --data-dir", d.Path, d.BytesFree>>20, d.needed()>>20)}
+}
+
+// Below these shares of what there is, in percent, a node takes no Pods and ends some: the defaults of the nodeagent's
+// --eviction-hard, and sharedDisk.
+const (
+	imagesShare = 15
+	sharedShare = 1
+	inodesShare = 5
+)
+
+func (d Disk) warnings() (warnings []string) {
+	share := uint64(imagesShare)
+	if d.Shared {
+		share = sharedShare
+	}
+	if d.Bytes > 0 && d.BytesFree < d.Bytes/100*share {
+		warnings = append(
+			warnings,
+			fmt.Sprintf("the disk of %s has %d%% left, and with less than %d%% a node takes no "+
+				"Pods and ends some (DiskPressure): make room", d.Path, d.BytesFree*100/d.Bytes, share),
+		)
+	}
+	if d.Inodes > 0 && !d.Shared && d.InodesFree*100 < d.Inodes*inodesShare {
+		warnings = append(
+			warnings,
+			fmt.Sprintf("the disk of %s has room for %d more files, and with less than %d%% of "+
+				"its inodes a node takes no Pods and ends some (DiskPressure): remove files", d.Path, d.InodesFree,
+				inodesShare),
+		)
+	}
+	return warnings
+}
+
+// MachineWarnings says in one sentence each what a mesh runs with on a machine, but not well.
+func MachineWarnings(m Machine) []string {
+	var warnings []string
+	if m.Clock == ClockFree {
+		warnings = append(
+			warnings,
+			"nothing keeps this machine's clock (the kernel calls it unsynchronised), by which "+
+				"certificates and tokens are judged: run chrony, ntpd or systemd-timesyncd",
+		)
+	}
+	if len(m.Swap) > 0 {
+		effect := "Pods have none of it, whatever the machine has, but the daemons may be slowed"
+		if !m.Cgroups.Unified {
+			effect = "on cgroups of version 1 Pods without a limit of memory are swapped out, and slowed"
+		}
+		warnings = append(warnings, fmt.Sprintf("this machine swaps to %s: %s; swapoff -a ends it, and a line less in "+
+			"/etc/fstab", strings.Join(m.Swap, ", "), effect))
+	}
+	return append(warnings, m.Disk.warnings()...)
+}
+
+// SwapDevices reads the names in /proc/swaps.
+func SwapDevices(text string) (devices []string) {
+	first := true
+	for line := range strings.Lines(text) {
+		if fields := strings.Fields(line); !first && len(fields) > 0 {
+			devices = append(devices, fields[0])
+		}
+		first = false
+	}
+	return devices
+}
