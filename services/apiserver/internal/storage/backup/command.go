@@ -114,9 +114,9 @@ func newSnapshot() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "snapshot FILE|DIR",
 		Short: "save the store as it is at one moment, while the mesh goes on",
-		Long: "snapshot saves the store of this machine's mesh, or of an etcd cluster, to a new FILE, or to one in DIR\n" +
-			"that has the time in its name, and beside it FILE.json that says what is in it. Only the owner may read\n" +
-			"them: Secrets are among what is saved.",
+		Long: "snapshot saves the store of this machine's mesh, or of an etcd cluster, to a new FILE, or to one in\n" +
+			"DIR that has the time in its name, and beside it FILE.json that says what is in it. Only the owner\n" +
+			"may read them: Secrets are among what is saved.",
 		Args: one("FILE|DIR"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := checkOutput(output); err != nil {
@@ -170,8 +170,8 @@ func newVerify() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "verify [FILE]",
 		Short: "read a snapshot, or the store, whole, and tell what is in it",
-		Long: "verify reads all of a snapshot, and compares it with the record beside it. Without a FILE it reads the\n" +
-			"store of this machine's mesh, or of an etcd cluster: what both hold has the same checksum.",
+		Long: "verify reads all of a snapshot, and compares it with the record beside it. Without a FILE it reads\n" +
+			"the store of this machine's mesh, or of an etcd cluster: what both hold has the same checksum.",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:

@@ -49,9 +49,9 @@ func decideRestore(f found) (restorePlan, error) {
 }
 
 // bump is by how much the snapshot's revision rises: beyond all that a client may have seen of the store that was
-// there, so that no watch goes on from a revision that means something else now. A store that was restored before and is gone,
-// or cannot be read, may have been beyond the gap; the milliseconds since 1970 are beyond every revision of a store
-// with less than a thousand writes in each second of its life.
+// there, so that no watch goes on from a revision that means something else now. A store that was restored before and
+// is gone, or cannot be read, may have been beyond the gap; the milliseconds since 1970 are beyond every revision of a
+// store with less than a thousand writes in each second of its life.
 func bump(snapshot, before int64, now time.Time) uint64 {
 	next := max(snapshot, before) + revisionGap
 	return uint64(max(next, now.UnixMilli()) - snapshot)

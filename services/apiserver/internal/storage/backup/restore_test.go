@@ -222,7 +222,7 @@ func TestDamagedSnapshots(t *testing.T) {
 		"a bit at the beginning":  {changed(100), record, "is damaged"},
 		"a bit in the middle":     {changed(len(whole) / 2), record, "is damaged"},
 		"a bit of its checksum":   {changed(len(whole) - 1), record, "is damaged"},
-		"something else":          {sealed(bytes.Repeat([]byte("x"), 4096)), nil, "cannot be read (file size too small"},
+		"something else":          {sealed(bytes.Repeat([]byte("x"), 4096)), nil, "cannot be read (file size too"},
 		"half a database":         {sealed(whole[:8192]), nil, "cannot be read ("},
 		"no record":               {whole, []byte("x"), "is no record of a snapshot"},
 		"another record":          {whole, []byte(`{"revision": 1, "checksum": "sha256:00"}`), "is not what was taken"},
