@@ -70,8 +70,8 @@ func TestTheChartRenders(t *testing.T) {
 	}
 }
 
-// TestTheChartSpreadsReplicas: what places replicas, and keeps them through a drain, is about the Pods of the daemon and
-// release, and absent where nobody asks for it.
+// TestTheChartSpreadsReplicas: what places replicas, and keeps them through a drain, is about the Pods of the daemon
+// and release, and absent where nobody asks for it.
 func TestTheChartSpreadsReplicas(t *testing.T) {
 	render := func(args ...string) (*appsv1.Deployment, []*policyv1.PodDisruptionBudget) {
 		out, stderr, err := helm(t, "", append([]string{"template", "keelson", chart(t)}, args...)...)

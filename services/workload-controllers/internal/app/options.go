@@ -162,8 +162,9 @@ func (o *options) run(ctx context.Context, e *daemon.Environment) error {
 		return daemon.UsageError(err)
 	}
 	return Run(ctx, Config{
-		Environment: e, REST: rest, Election: o.election, RootCA: rootCA, Controllers: o.controllers, ConcurrentSyncs: o.concurrent,
-		Endpoint: o.endpoint, EndpointSlice: o.slices, Mirroring: o.mirroring,
+		Environment: e, REST: rest, Election: o.election, RootCA: rootCA, Controllers: o.controllers,
+		ConcurrentSyncs: o.concurrent,
+		Endpoint:        o.endpoint, EndpointSlice: o.slices, Mirroring: o.mirroring,
 		Autoscaling: o.autoscaling, NodeIPAM: o.nodeIPAM, CronJob: o.cronJob, AttachDetach: o.attach,
 		Signing: o.signing,
 	})
