@@ -241,7 +241,7 @@ func TestRenewalsFollowThePace(t *testing.T) {
 			seconds         int32
 		}{
 			{0, 10 * time.Second, 60, 9},
-			{4500 * time.Millisecond, time.Minute, 14, 36},
+			{4500 * time.Millisecond, time.Minute, 15, 36}, // every 8 s
 			{0, 5 * time.Minute, 60, 9},
 		} {
 			api.set(phase.delay)
