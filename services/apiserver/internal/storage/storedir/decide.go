@@ -48,8 +48,8 @@ type Damage struct {
 // Error is one sentence that says what is wrong and what to do about it.
 func (d *Damage) Error() string {
 	return fmt.Sprintf("%s %s; restore the store (`keel store restore SNAPSHOT --replace`, or copy %s back from a "+
-		"backup), or, to give up all objects and begin an empty mesh, move away both %s and %s", d.File, d.What, d.Store,
-		d.Store, d.Identity)
+		"backup), or, to give up all objects and begin an empty mesh, move away both %s and %s", d.File, d.What,
+		d.Store, d.Store, d.Identity)
 }
 
 // Damage is the error that says what is wrong with a file.
