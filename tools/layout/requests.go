@@ -21,6 +21,7 @@ var ownGoroutines = []string{
 	"services/apiserver/internal/server/hooks.go",
 	"services/apiserver/internal/server/server.go",
 	"services/apiserver/internal/server/starting.go",
+	"services/apiserver/internal/storage/backup/contained.go",
 	"services/apiserver/internal/storage/embedded.go",
 	"services/apiserver/internal/storage/member.go",
 	"services/apiserver/internal/storage/opening.go",

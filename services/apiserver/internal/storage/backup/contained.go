@@ -18,15 +18,7 @@ import (
 func contained(ctx context.Context, do func(*zap.Logger) error) error {
 	ended := make(exits, 1)
 	log := zap.New(zapcore.NewNopCore(), zap.WithFatalHook(ended), zap.WithPanicHook(ended))
-	go func() {
-		debug.SetPanicOnFault(true)
-		defer func() {
-			if failure := recover(); failure != nil {
-				ended.tell(errors.New(storedir.OneLine(fmt.Sprint(failure))))
-			}
-		}()
-		ended.tell(do(log))
-	}()
+	go ended.run(func() error { return do(log) })
 	select {
 	case err := <-ended:
 		return err
@@ -37,6 +29,17 @@ func contained(ctx context.Context, do func(*zap.Logger) error) error {
 
 // exits take the place of the exits and panics in the library's log.
 type exits chan error
+
+// run tells how it went, a panic and a page beyond the end of a file included.
+func (e exits) run(do func() error) {
+	debug.SetPanicOnFault(true)
+	defer func() {
+		if failure := recover(); failure != nil {
+			e.tell(errors.New(storedir.OneLine(fmt.Sprint(failure))))
+		}
+	}()
+	e.tell(do())
+}
 
 // OnWrite implements zapcore.CheckWriteHook.
 func (e exits) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {

@@ -1,11 +1,15 @@
 package backup
 
 import (
+	"context"
 	"crypto/sha256"
 	"os"
 	"slices"
 	"syscall"
 	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 func write(t *testing.T, path, text string) {
@@ -46,4 +50,13 @@ func smallDisk(t *testing.T, size string) string {
 func sealed(data []byte) []byte {
 	sum := sha256.Sum256(data)
 	return append(append([]byte{}, data...), sum[:]...)
+}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 90*time.Second, true,
+		func(context.Context) (bool, error) { return is(), nil }); err != nil {
+		t.Fatalf("waiting for %s: %v", what, err)
+	}
 }

@@ -140,11 +140,7 @@ func TestRestoreKilledWhileItWorks(t *testing.T) {
 		}
 		staging := storedir.Of(s.dir).Store + stagingSuffix
 		deep := []string{staging, storedir.At(staging).Database, storedir.At(staging).Log}[i%3]
-		for deadline := time.Now().Add(90 * time.Second); ; time.Sleep(time.Millisecond) {
-			if _, err := os.Stat(deep); err == nil || time.Now().After(deadline) {
-				break
-			}
-		}
+		eventually(t, deep+" to be made", func() bool { return exists(deep) })
 		_ = run.Process.Kill()
 		_ = run.Wait()
 		again := open(t, s.dir)

@@ -98,11 +98,7 @@ func TestRestoreKeepsLeases(t *testing.T) {
 	s.Close()
 	must(t, "restore", file, "--replace", "--data-dir", s.dir)
 	again := open(t, s.dir)
-	for deadline := time.Now().Add(90 * time.Second); again.get(t, "short") != ""; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the key outlives its lease")
-		}
-	}
+	eventually(t, "the key to go with its lease", func() bool { return again.get(t, "short") == "" })
 	got, err := again.client.KV.Get(t.Context(), "long")
 	if err != nil || len(got.Kvs) != 1 {
 		t.Fatalf("%v, %v", got, err)
