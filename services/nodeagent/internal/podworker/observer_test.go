@@ -50,7 +50,9 @@ func TestObserver(t *testing.T) {
 			w.mu.Unlock()
 			w.expect(what, got, want...)
 		}
+		w.mu.Lock()
 		w.fail["Container"] = errors.New("no such secret")
+		w.mu.Unlock()
 		w.hook = func(ctx context.Context, _ string) error {
 			select {
 			case <-time.After(7 * time.Second):
@@ -64,7 +66,9 @@ func TestObserver(t *testing.T) {
 		w.after(0)
 		heard("a container that cannot be made", "taken after 0s", "sandbox: <nil>",
 			`Main: "CreateContainerConfigError"`, "create took 0s")
+		w.mu.Lock()
 		delete(w.fail, "Container")
+		w.mu.Unlock()
 		w.after(10 * time.Second)
 		heard("it runs at the next try", `Main: ""`, "sync took 0s", "running after 1s")
 		w.runtime.Exit("u1", "m", 3)

@@ -56,7 +56,10 @@ func TestDiagnosticsAreCounted(t *testing.T) {
 				runs += n
 			}
 		}
-		if done := len(s.runs["ready"]) + len(s.runs["live"]); runs != done {
+		s.mu.Lock()
+		done := len(s.runs["ready"]) + len(s.runs["live"])
+		s.mu.Unlock()
+		if runs != done {
 			t.Errorf("%d were counted of %d diagnostics", runs, done)
 		}
 		p.Sync("u", nil)

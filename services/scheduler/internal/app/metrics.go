@@ -16,16 +16,18 @@ import (
 // metrics are what the daemon shows on /metrics. All but depth and moved are in the loop's way: what they count is
 // found before.
 type metrics struct {
-	placed, unplaced    prometheus.Counter
-	deciding, algorithm prometheus.Histogram
-	bindings            *prometheus.CounterVec
-	binding             prometheus.Histogram
-	waiting             *prometheus.GaugeVec
-	preemptions         *prometheus.CounterVec
-	victims             prometheus.Counter
+	placed, unplaced prometheus.Counter
+	deciding         prometheus.Histogram
+	taken, refused   prometheus.Counter
+	binding          prometheus.Histogram
+	waiting          *prometheus.GaugeVec
+	preemptions      *prometheus.CounterVec
+	victims          prometheus.Counter
 
-	profiles         map[string]tries
+	profiles map[string]tries
+	// waited is by the number of attempts, waits is what of it there is, by that number.
 	waited           *prometheus.HistogramVec
+	waits            [manyAttempts + 1]prometheus.Observer
 	attempts, chosen prometheus.Histogram
 	considered       prometheus.Counter
 	incoming         *prometheus.CounterVec
@@ -62,8 +64,9 @@ func (m *metrics) registerOwn(registry prometheus.Registerer) {
 	m.deciding = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "scheduler_decision_duration_seconds", Help: "Time to find a node for a Pod.",
 		Buckets: prometheus.ExponentialBuckets(1e-6, 4, 10)})
-	m.bindings = prometheus.NewCounterVec(prometheus.CounterOpts{
+	bindings := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "scheduler_bindings_total", Help: "Bindings written, by result."}, []string{"result"})
+	m.taken, m.refused = bindings.WithLabelValues("bound"), bindings.WithLabelValues("failed")
 	m.binding = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "scheduler_binding_duration_seconds", Help: "Time from a decision to the API server's answer.",
 		Buckets: prometheus.ExponentialBuckets(1e-3, 2, 14)})
@@ -71,10 +74,7 @@ func (m *metrics) registerOwn(registry prometheus.Registerer) {
 		Help: "Preemptions carried out, by result."}, []string{"result"})
 	m.victims = prometheus.NewCounter(prometheus.CounterOpts{Name: "scheduler_preemption_victims_total",
 		Help: "Pods that were deleted to make room for others."})
-	registry.MustRegister(decisions, m.deciding, m.bindings, m.binding, m.preemptions, m.victims)
-	for _, result := range []string{"bound", "failed"} {
-		m.bindings.WithLabelValues(result)
-	}
+	registry.MustRegister(decisions, m.deciding, bindings, m.binding, m.preemptions, m.victims)
 	for _, result := range []string{"done", "failed"} {
 		m.preemptions.WithLabelValues(result)
 	}
@@ -95,9 +95,6 @@ func (m *metrics) registerNamed(registry prometheus.Registerer, profiles []rules
 		}
 		m.profiles[profiles[i].Name] = tries{of("scheduled"), of("unschedulable"), of("error")}
 	}
-	m.algorithm = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "scheduler_scheduling_algorithm_duration_seconds",
-		Help: "Scheduling algorithm latency in seconds", Buckets: buckets})
 	m.waited = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "scheduler_pod_scheduling_sli_duration_seconds",
 		Help: "E2e latency for a pod being scheduled, from the time the pod enters the scheduling queue and might " +
@@ -113,14 +110,13 @@ func (m *metrics) registerNamed(registry prometheus.Registerer, profiles []rules
 		Name: "scheduler_pending_pods", Help: "Pods without a node, by the part of the queue."}, []string{"queue"})
 	m.incoming = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "scheduler_queue_incoming_pods_total",
 		Help: "Number of pods added to scheduling queues by event and queue type."}, []string{"queue", "event"})
-	registry.MustRegister(attempts, took, m.algorithm, m.waited, m.attempts, m.considered, m.chosen, m.waiting,
+	registry.MustRegister(attempts, took, m.waited, m.attempts, m.considered, m.chosen, m.waiting,
 		m.incoming)
 }
 
 // decided counts a try, which has ended unless the Pod got a node.
 func (m *metrics) decided(v *cycle.Verdict, took time.Duration) {
 	m.deciding.Observe(took.Seconds())
-	m.algorithm.Observe(took.Seconds())
 	if v.Node != "" {
 		m.placed.Inc()
 		return
@@ -147,14 +143,23 @@ func (m *metrics) bound(o bind.Outcome, now time.Time) {
 	m.binding.Observe(now.Sub(o.Decided).Seconds())
 	of, took := m.profiles[profileOf(o.Pod)], now.Sub(o.Try.Began)
 	if o.Err != nil {
-		m.bindings.WithLabelValues("failed").Inc()
+		m.refused.Inc()
 		of.failed.observe(took)
 		return
 	}
-	m.bindings.WithLabelValues("bound").Inc()
+	m.taken.Inc()
 	of.scheduled.observe(took)
 	m.attempts.Observe(float64(o.Try.Attempt))
-	m.waited.WithLabelValues(attemptsLabel(o.Try.Attempt)).Observe(now.Sub(o.Try.Arrived).Seconds())
+	m.waitsOf(o.Try.Attempt).Observe(now.Sub(o.Try.Arrived).Seconds())
+}
+
+// waitsOf are the waits of Pods that were bound at that attempt.
+func (m *metrics) waitsOf(attempt int) prometheus.Observer {
+	i := min(attempt, manyAttempts)
+	if m.waits[i] == nil {
+		m.waits[i] = m.waited.WithLabelValues(attemptsLabel(attempt))
+	}
+	return m.waits[i]
 }
 
 // manyAttempts is from when on numbers of attempts are told as one.

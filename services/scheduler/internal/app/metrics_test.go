@@ -63,7 +63,7 @@ func TestMetrics(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			got := shown(t, c.Metrics, "scheduler_schedule_attempts", "scheduler_pod_scheduling",
-				"scheduler_scheduling_attempt", "scheduler_scheduling_algorithm", "scheduler_preemption_")
+				"scheduler_scheduling_attempt", "scheduler_preemption_")
 			if !slices.Equal(got, want) {
 				t.Errorf("%s:\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
@@ -79,7 +79,6 @@ func TestMetrics(t *testing.T) {
 			"pod_scheduling_sli_duration_seconds attempts=2 1 sum 1",
 			"schedule_attempts_total profile=default-scheduler result=error 1",
 			"schedule_attempts_total profile=default-scheduler result=scheduled 1",
-			"scheduling_algorithm_duration_seconds 2 sum 0",
 			"scheduling_attempt_duration_seconds profile=default-scheduler result=error 1 sum 0",
 			"scheduling_attempt_duration_seconds profile=default-scheduler result=scheduled 1 sum 0")
 		urgent := newPod("urgent", "3")
@@ -100,7 +99,6 @@ func TestMetrics(t *testing.T) {
 			"schedule_attempts_total profile=default-scheduler result=error 1",
 			"schedule_attempts_total profile=default-scheduler result=scheduled 2",
 			"schedule_attempts_total profile=default-scheduler result=unschedulable 1",
-			"scheduling_algorithm_duration_seconds 4 sum 0",
 			"scheduling_attempt_duration_seconds profile=default-scheduler result=error 1 sum 0",
 			"scheduling_attempt_duration_seconds profile=default-scheduler result=scheduled 2 sum 0",
 			"scheduling_attempt_duration_seconds profile=default-scheduler result=unschedulable 1 sum 0")
