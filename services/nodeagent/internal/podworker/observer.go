@@ -45,8 +45,8 @@ type syncing struct {
 	began time.Time
 }
 
-// decideSync says why a worker has something to do: fresh Pods are new to the node and have not been worked on yet, seen
-// is the generation that was worked on last.
+// decideSync says why a worker has something to do: fresh Pods are new to the node and have not been worked on yet,
+// seen is the generation that was worked on last.
 func decideSync(goal podstate.Goal, fresh bool, generation, seen int64) Sync {
 	switch {
 	case goal != podstate.Run:
@@ -59,8 +59,8 @@ func decideSync(goal podstate.Goal, fresh bool, generation, seen int64) Sync {
 	return SyncSync
 }
 
-// noteSync takes the end of a pass that began at a time into the sync that it is part of, and tells of one that is over.
-// The end of a Pod is a sync of its own, whatever was under way.
+// noteSync takes the end of a pass that began at a time into the sync that it is part of, and tells of one that is
+// over. The end of a Pod is a sync of its own, whatever was under way.
 func (w *worker) noteSync(began, now time.Time, goal podstate.Goal) {
 	underWay := !w.syncing.began.IsZero()
 	if underWay && (len(w.ops) == 0 || goal != podstate.Run && w.syncing.kind != SyncKill) {

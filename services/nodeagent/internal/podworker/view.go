@@ -22,8 +22,8 @@ type View struct {
 	Faults map[podstate.Key]podstate.Fault
 	// Ops are the operations under way, as people read them.
 	Ops []string
-	// Containers are the instances that run, States how many of all that the runtime has are in each state. Sandbox says
-	// that a sandbox runs.
+	// Containers are the instances that run, States how many of all that the runtime has are in each state. Sandbox
+	// says that a sandbox runs.
 	Containers []observed.Container
 	States     map[observed.ContainerState]int
 	Sandbox    bool
