@@ -21,9 +21,10 @@ type record struct {
 	Process  subprocess.Process `json:"process"`
 }
 
-// load reads a record; a unit that was never started has an empty one.
-func load(file string) (record, error) {
+// load reads the record of a unit, or of the supervisor; of what was never started it is empty.
+func (u *Units) load(name string) (record, error) {
 	var r record
+	file := u.Path(name + recordSuffix)
 	content, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
@@ -38,7 +39,8 @@ func load(file string) (record, error) {
 }
 
 // save writes a record; a reader sees the old content or the new one, also after a power failure.
-func (r record) save(file string) error {
+func (u *Units) save(name string, r record) error {
+	file := u.Path(name + recordSuffix)
 	content, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return fmt.Errorf("rendering %s: %w", file, err)

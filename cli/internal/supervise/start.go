@@ -17,13 +17,18 @@ import (
 // unitVariable is the variable of a process that names the file of the unit by which it was started.
 const unitVariable = "KEEL_UNIT"
 
-// start starts the process of a unit, which has none by its record, and whose lock the caller holds. One that somebody
-// has started and not recorded any more is ended first: what it was started from is not known.
-func (u *Units) start(ctx context.Context, name string, r *record) error {
+// end ends the process of a unit, whose lock the caller holds, also one that somebody has started and not recorded any
+// more.
+func (u *Units) end(ctx context.Context, name string, r *record) error {
 	if err := u.find(name, r); err != nil {
 		return err
 	}
-	if err := subprocess.Stop(ctx, r.Process, stopGrace); err != nil {
+	return subprocess.Stop(ctx, r.Process, stopGrace)
+}
+
+// start starts the process of a unit, whose lock the caller holds, in place of the one that it has.
+func (u *Units) start(ctx context.Context, name string, r *record) error {
+	if err := u.end(ctx, name, r); err != nil {
 		return err
 	}
 	content, err := os.ReadFile(u.Path(name))

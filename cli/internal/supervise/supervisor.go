@@ -38,14 +38,14 @@ func (u *Units) Run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := (record{Wanted: true, Process: self}).save(u.Path(supervisorName + recordSuffix)); err != nil {
+	if err := u.save(supervisorName, record{Wanted: true, Process: self}); err != nil {
 		return err
 	}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		if err := u.tend(ctx, out); err != nil && ctx.Err() == nil {
-			fmt.Fprintf(out, "%s %v\n", time.Now().UTC().Format(time.RFC3339), err)
+			say(out, "%v", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -53,6 +53,11 @@ func (u *Units) Run(ctx context.Context, out io.Writer) error {
 		case <-ticker.C:
 		}
 	}
+}
+
+// say writes a line of the supervisor's log.
+func say(out io.Writer, format string, args ...any) {
+	fmt.Fprintf(out, time.Now().UTC().Format(time.RFC3339)+" "+format+"\n", args...)
 }
 
 // ending leaves out that somebody has ended the supervisor, which is no failure.
@@ -90,7 +95,7 @@ func (u *Units) tendOne(ctx context.Context, out io.Writer, name string) error {
 		return err
 	}
 	defer unlock()
-	r, err := load(u.Path(name + recordSuffix))
+	r, err := u.load(name)
 	if err != nil || !r.Wanted || r.Process.Alive() {
 		return err
 	}
@@ -102,9 +107,8 @@ func (u *Units) tendOne(ctx context.Context, out io.Writer, name string) error {
 	if err := u.start(ctx, name, &r); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s %s: %s; started as process %d\n", time.Now().UTC().Format(time.RFC3339), name, ended,
-		r.Process.PID)
-	return r.save(u.Path(name + recordSuffix))
+	say(out, "%s: %s; started as process %d", name, ended, r.Process.PID)
+	return u.save(name, r)
 }
 
 // current reports whether a supervisor runs, of this keel.
@@ -114,7 +118,7 @@ func (u *Units) current(supervisor subprocess.Process) bool {
 
 // ensureSupervisor has a supervisor run, of this keel.
 func (u *Units) ensureSupervisor(ctx context.Context) error {
-	r, err := load(u.Path(supervisorName + recordSuffix))
+	r, err := u.load(supervisorName)
 	if err != nil || u.current(r.Process) {
 		return err
 	}
@@ -129,7 +133,7 @@ func (u *Units) ensureSupervisor(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	return subprocess.WaitReady(ctx, started, func(context.Context) error {
-		r, err := load(u.Path(supervisorName + recordSuffix))
+		r, err := u.load(supervisorName)
 		if err == nil && !u.current(r.Process) {
 			err = errors.New("it has not begun")
 		}
@@ -139,7 +143,7 @@ func (u *Units) ensureSupervisor(ctx context.Context) error {
 
 // stopSupervisor ends the one that runs; the units go on.
 func (u *Units) stopSupervisor(ctx context.Context) error {
-	r, err := load(u.Path(supervisorName + recordSuffix))
+	r, err := u.load(supervisorName)
 	if err != nil {
 		return err
 	}

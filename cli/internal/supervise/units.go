@@ -16,7 +16,6 @@ import (
 	"keelson.dev/cli/internal/filelock"
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/cli/internal/unit"
-	"keelson.dev/kit/subprocess"
 )
 
 // stopGrace is how long a process may take to end when it is asked to, as systemd gives it.
@@ -58,18 +57,19 @@ func (u *Units) Write(name, content string) error {
 
 // States asks for units.
 func (u *Units) States(_ context.Context, names []string) (map[string]unit.State, error) {
-	supervisor, err := load(u.Path(supervisorName + recordSuffix))
+	supervisor, err := u.load(supervisorName)
 	if err != nil {
 		return nil, err
 	}
+	enabled := u.current(supervisor.Process)
 	states := map[string]unit.State{}
 	for _, name := range names {
-		r, err := load(u.Path(name + recordSuffix))
+		r, err := u.load(name)
 		if err != nil {
 			return nil, err
 		}
 		state := unit.State{Restarts: r.Restarts}
-		state.Enabled = u.current(supervisor.Process)
+		state.Enabled = enabled
 		if state.Active = r.Process.Alive(); state.Active {
 			state.PID, state.Started = r.Process.PID, r.Process.Started
 			state.Revision = u.Revision(state.PID)
@@ -100,11 +100,8 @@ func (u *Units) Restart(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		if err := u.change(ctx, name, func(r *record) error {
 			r.Wanted, r.Restarts = true, 0
-			if err := r.save(u.Path(name + recordSuffix)); err != nil {
+			if err := u.save(name, *r); err != nil {
 				return err // from here on the supervisor goes on, should this process end
-			}
-			if err := subprocess.Stop(ctx, r.Process, stopGrace); err != nil {
-				return err
 			}
 			return u.start(ctx, name, r)
 		}); err != nil {
@@ -120,13 +117,10 @@ func (u *Units) Stop(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		if err := u.change(ctx, name, func(r *record) error {
 			r.Wanted = false
-			if err := r.save(u.Path(name + recordSuffix)); err != nil {
+			if err := u.save(name, *r); err != nil {
 				return err
 			}
-			if err := u.find(name, r); err != nil {
-				return err
-			}
-			return subprocess.Stop(ctx, r.Process, stopGrace)
+			return u.end(ctx, name, r)
 		}); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("stopping %s: %w", name, err))
 		}
@@ -151,14 +145,9 @@ func (u *Units) change(ctx context.Context, name string, do func(*record) error)
 		return err
 	}
 	defer unlock()
-	r, err := load(u.Path(name + recordSuffix))
+	r, err := u.load(name)
 	if err != nil {
 		return err
 	}
-	before := r
-	err = do(&r)
-	if r.Wanted == before.Wanted && r.Restarts == before.Restarts && r.Process.PID == before.Process.PID {
-		return err
-	}
-	return errors.Join(err, r.save(u.Path(name+recordSuffix)))
+	return errors.Join(do(&r), u.save(name, r))
 }

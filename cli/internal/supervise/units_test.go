@@ -183,7 +183,7 @@ func TestAProcessThatWasNotRecordedIsFound(t *testing.T) {
 		"Stop":    func(b *bed) error { return b.Stop(b.t.Context(), name) },
 		"the supervisor": func(b *bed) error {
 			r := record{Wanted: true}
-			if err := r.save(b.Path(name + recordSuffix)); err != nil {
+			if err := b.save(name, r); err != nil {
 				return err
 			}
 			defer b.supervise()()
