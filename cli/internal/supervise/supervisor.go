@@ -74,7 +74,7 @@ func (u *Units) tend(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("listing the units: %w", err)
 	}
-	var failed error
+	failed := bound(u.layout.Log(supervisorName), maxLog)
 	for _, file := range files {
 		name := filepath.Base(file)
 		if err := u.tendOne(ctx, out, name); err != nil {

@@ -268,3 +268,18 @@ func TestLogsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// Nobody else bounds what the supervisor itself writes, a line for each start.
+func TestTheSupervisorsLogIsBounded(t *testing.T) {
+	b := newBed(t)
+	log := b.layout.Log(supervisorName)
+	must(t, os.MkdirAll(filepath.Dir(log), 0o700))
+	must(t, os.WriteFile(log, nil, 0o600))
+	must(t, os.Truncate(log, maxLog+1))
+	must(t, b.tend(t.Context(), &b.said))
+	info, err := os.Stat(log)
+	must(t, err)
+	if info.Size() != 0 {
+		t.Errorf("it has %d bytes", info.Size())
+	}
+}
