@@ -29,7 +29,7 @@ func newCerts(g *global) *cobra.Command {
 }
 
 func newCertsList(g *global) *cobra.Command {
-	output := ""
+	output := outputFlag("")
 	command := &cobra.Command{
 		Use: "list", Short: "show every certificate that this machine has of its mesh, and until when it is good",
 		Long: "list shows every certificate that this machine has of its mesh, of a worker too: whom it names,\n" +
@@ -38,8 +38,8 @@ func newCertsList(g *global) *cobra.Command {
 			"or it is not what keel init would make.",
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if output != "" && output != "json" {
-				return usageError{fmt.Errorf("--output: %q must be json, or left out for a table", output)}
+			if err := output.check(); err != nil {
+				return err
 			}
 			m, err := mesh.OpenMachine(g.either(), c.OutOrStdout())
 			if err != nil {
@@ -51,15 +51,10 @@ func newCertsList(g *global) *cobra.Command {
 				return err
 			}
 			list := view.Certificates{DataDir: m.Layout.Dir, Make: maker(m), Reports: reports}
-			if output == "json" {
-				err = list.WriteJSON(c.OutOrStdout())
-			} else {
-				list.WriteTable(c.OutOrStdout(), now)
-			}
-			return errors.Join(err, list.Problem())
+			return errors.Join(output.write(c.OutOrStdout(), list, now), list.Problem())
 		},
 	}
-	command.Flags().StringVarP(&output, "output", "o", "", "json for programs")
+	output.add(command.Flags())
 	return command
 }
 

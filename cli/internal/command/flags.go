@@ -134,17 +134,26 @@ func (f *meshFlags) keptOptions(options *mesh.Options, given func(flag string) b
 	return nil
 }
 
-// fillFolders looks beside keel for what no flag names.
-func fillFolders(options *mesh.Options) error {
+// ownFolder is where keel's own program is.
+func ownFolder() (string, error) {
 	own, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("finding keel's own folder: %w", err)
+		return "", fmt.Errorf("finding keel's own folder: %w", err)
+	}
+	return filepath.Dir(own), nil
+}
+
+// fillFolders looks beside keel for what no flag names.
+func fillFolders(options *mesh.Options) error {
+	own, err := ownFolder()
+	if err != nil {
+		return err
 	}
 	if options.Programs == "" {
-		options.Programs = filepath.Dir(own)
+		options.Programs = own
 	}
 	if options.Images == "" {
-		options.Images = filepath.Join(filepath.Dir(own), "images")
+		options.Images = filepath.Join(own, "images")
 	}
 	for _, folder := range []*string{&options.Programs, &options.Images} {
 		if *folder, err = filepath.Abs(*folder); err != nil {

@@ -47,13 +47,13 @@ func handOn(c *cobra.Command, program string, args []string) error {
 
 // besideKeel returns the path of a daemon's program, which lies beside keel.
 func besideKeel(name string) (string, error) {
-	own, err := os.Executable()
+	own, err := ownFolder()
 	if err != nil {
-		return "", fmt.Errorf("finding keel's own folder: %w", err)
+		return "", err
 	}
-	program := filepath.Join(filepath.Dir(own), name)
+	program := filepath.Join(own, name)
 	if _, err := os.Stat(program); err != nil {
-		return "", fmt.Errorf("%s is missing in %s, beside keel: make build makes both", name, filepath.Dir(own))
+		return "", fmt.Errorf("%s is missing in %s, beside keel: make build makes both", name, own)
 	}
 	return program, nil
 }

@@ -51,29 +51,24 @@ func newKubeconfig(g *global) *cobra.Command {
 }
 
 func newStatus(g *global) *cobra.Command {
-	output, limit := "", &deadline{}
+	output, limit := outputFlag(""), &deadline{}
 	command := &cobra.Command{
 		Use: "status", Short: "show the daemons, who leads what, and the nodes", Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if output != "" && output != "json" {
-				return usageError{fmt.Errorf("--output: %q must be json, or left out for a table", output)}
+			if err := output.check(); err != nil {
+				return err
 			}
 			m, err := mesh.Open(g.either(), c.OutOrStdout())
 			if err != nil {
 				return err
 			}
 			return limit.run(c, func(ctx context.Context) error {
-				status := view.Collect(ctx, m)
-				if output == "json" {
-					return status.WriteJSON(c.OutOrStdout())
-				}
-				status.WriteTable(c.OutOrStdout(), time.Now())
-				return nil
+				return output.write(c.OutOrStdout(), view.Collect(ctx, m), time.Now())
 			})
 		},
 	}
 	limit.add(command.Flags(), time.Minute, answerLimit)
-	command.Flags().StringVarP(&output, "output", "o", "", "json for programs")
+	output.add(command.Flags())
 	return command
 }
 
