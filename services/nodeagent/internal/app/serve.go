@@ -87,7 +87,7 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 	figures := stats.NewCollector(stats.Config{
 		NodeName: a.NodeName, Proc: "/proc", Sys: "/sys", Root: a.RootDir, Machine: a.facts.Info,
 		MilliCPU: a.facts.MilliCPU, MaxPIDs: a.facts.MaxPIDs, Usage: a.cgroups,
-		Pods: podsOf{a.pool}.running, Disk: a.disk.Latest,
+		Pods: podsOf{a.pool}.running, Disk: a.disk.Latest, DiskKnown: a.disk.Known,
 	})
 	address := net.JoinHostPort(a.BindAddress, strconv.Itoa(a.Port))
 	listener, err := net.Listen("tcp", address)

@@ -81,8 +81,8 @@ func NewSurvey(c SurveyConfig) *Survey {
 	return &Survey{config: c, wanted: make(chan struct{}, 1), first: make(chan struct{})}
 }
 
-// Latest returns what the last survey has found, nil if none has ended yet, and has the next one begin if that is old.
-func (s *Survey) Latest(ctx context.Context) *Found {
+// Known returns what the last survey has found, nil if none has ended yet, and has the next one begin if that is old.
+func (s *Survey) Known() *Found {
 	found, old := s.last()
 	if old {
 		select {
@@ -90,7 +90,12 @@ func (s *Survey) Latest(ctx context.Context) *Found {
 		default:
 		}
 	}
-	if found != nil {
+	return found
+}
+
+// Latest is Known that waits for the first survey as long as ctx and patience allow.
+func (s *Survey) Latest(ctx context.Context) *Found {
+	if found := s.Known(); found != nil {
 		return found
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -99,7 +104,7 @@ func (s *Survey) Latest(ctx context.Context) *Found {
 	case <-s.first:
 	case <-ctx.Done():
 	}
-	found, _ = s.last()
+	found, _ := s.last()
 	return found
 }
 

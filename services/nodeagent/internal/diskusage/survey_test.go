@@ -114,6 +114,10 @@ func TestSurvey(t *testing.T) {
 		if found := s.Latest(t.Context()); found != nil {
 			t.Errorf("a survey that does not run has found %+v", found)
 		}
+		begun := time.Now()
+		if found := s.Known(); found != nil || time.Since(begun) > 0 {
+			t.Errorf("after %v, a survey that does not run knows %+v", time.Since(begun), found)
+		}
 		<-s.wanted
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -134,6 +138,9 @@ func TestSurvey(t *testing.T) {
 			if got := looks.Load(); got != row.want || found == nil || found.Images == nil || len(found.Pods) != 1 {
 				t.Errorf("%d.: looked %d times, want %d; found %+v", i, got, row.want, found)
 			}
+		}
+		if known, latest := s.Known(), s.Latest(t.Context()); known == nil || known != latest {
+			t.Errorf("%+v is known, and %+v the latest", known, latest)
 		}
 		cancel()
 		<-ended

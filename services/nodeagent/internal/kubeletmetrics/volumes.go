@@ -1,8 +1,6 @@
 package kubeletmetrics
 
 import (
-	"context"
-
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,8 +25,8 @@ func volumeDesc(name, help string) *prometheus.Desc {
 // Volumes tells what the volumes of claims hold whenever it is asked: what the last survey of the disk has found.
 type Volumes struct {
 	Pods func() []*corev1.Pod
-	// Disk returns what was found of the disk last, and has it looked at again if that is old.
-	Disk func(ctx context.Context) *diskusage.Found
+	// Disk returns at once what was found of the disk last, and has it looked at again if that is old.
+	Disk func() *diskusage.Found
 }
 
 // Describe implements prometheus.Collector.
@@ -39,11 +37,9 @@ func (Volumes) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. It waits for no survey: before the first has ended there is nothing.
+// Collect implements prometheus.Collector. Before the first survey has ended there is nothing.
 func (v Volumes) Collect(ch chan<- prometheus.Metric) {
-	now, cancel := context.WithCancel(context.Background())
-	cancel()
-	found := v.Disk(now)
+	found := v.Disk()
 	if found == nil {
 		return
 	}

@@ -1,16 +1,15 @@
 package stats
 
 import (
-	"context"
 	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/services/nodeagent/internal/containerconfig"
 	"keelson.dev/services/nodeagent/internal/diskusage"
+	"keelson.dev/services/nodeagent/internal/lifecycle"
 )
 
 // CAdvisor serves the figures under the names and labels that readers of cadvisor's metrics know. Nothing is read
@@ -41,8 +40,8 @@ func (c cadvisor) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. It waits for no survey of the disk: before the first has ended, what
-// containers have written is missing.
+// Collect implements prometheus.Collector. Before the disk was looked at first, what containers have written is
+// missing.
 func (c cadvisor) Collect(ch chan<- prometheus.Metric) {
 	s := scrapeOf{ch}
 	r, err := c.read()
@@ -51,9 +50,7 @@ func (c cadvisor) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	c.machine(s, r)
-	now, cancel := context.WithCancel(context.Background())
-	cancel()
-	disk, networks := c.config.Disk(now), c.networksOf(r)
+	disk, networks := c.config.DiskKnown(), c.networksOf(r)
 	failed := len(r.faults) > 0
 	for i := range r.pods {
 		p := &r.pods[i]
@@ -112,8 +109,10 @@ func (c cadvisor) container(s scrapeOf, p *podReading, of *containerReading, dis
 	if !of.startedAt.IsZero() {
 		s.gauge(cadvisorStart, at, float64(of.startedAt.Unix()), g.labels()...)
 	}
-	if spec := containerNamed(&p.Spec, of.name); spec != nil {
-		s.spec(g, of.usage, containerconfig.Resized(p.Pod.Pod, spec, containerconfig.Node{}))
+	for _, e := range lifecycle.Entries(p.Pod.Pod) {
+		if e.Spec.Name == of.name {
+			s.spec(g, of.usage, containerconfig.Resized(p.Pod.Pod, e.Spec, containerconfig.Node{}))
+		}
 	}
 	if disk != nil && disk.Images != nil {
 		if layer, known := disk.Pods[p.UID].Layers[of.name]; known {
@@ -131,21 +130,4 @@ func (c cadvisor) container(s scrapeOf, p *podReading, of *containerReading, dis
 		s.counter(cadvisorFsBytesWritten, at, float64(t.BytesWritten), device...)
 	}
 	return ignoreGone(err)
-}
-
-// containerNamed is the container of the name in a Pod's spec; nil if there is none.
-func containerNamed(spec *corev1.PodSpec, name string) *corev1.Container {
-	for _, list := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
-		for i := range list {
-			if list[i].Name == name {
-				return &list[i]
-			}
-		}
-	}
-	for i := range spec.EphemeralContainers {
-		if c := &spec.EphemeralContainers[i]; c.Name == name {
-			return (*corev1.Container)(&c.EphemeralContainerCommon)
-		}
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -41,7 +40,7 @@ func BenchmarkScrape(b *testing.B) {
 		pods = append(pods, Pod{Pod: pod, Running: []observed.Container{{ID: "c", Name: "app", StartedAt: time.Now()}}})
 	}
 	c := NewCollector(Config{Proc: "/proc", Sys: "/sys", Usage: tree, Pods: func() []Pod { return pods },
-		Disk: func(context.Context) *diskusage.Found { return nil }})
+		DiskKnown: func() *diskusage.Found { return nil }})
 	for _, of := range []struct {
 		name    string
 		handler http.Handler

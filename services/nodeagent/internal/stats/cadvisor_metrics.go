@@ -14,16 +14,19 @@ var groupLabels = []string{"container", "id", "image", "name", "namespace", "pod
 // cadvisorDescs are all metrics that are told by cadvisor's names.
 var cadvisorDescs []*prometheus.Desc
 
-func cadvisorDesc(name, help string, more ...string) *prometheus.Desc {
-	d := desc(name, help, slices.Concat(groupLabels, more))
+// listed makes one of them.
+func listed(name, help string, labels []string) *prometheus.Desc {
+	d := desc(name, help, labels)
 	cadvisorDescs = append(cadvisorDescs, d)
 	return d
 }
 
+func cadvisorDesc(name, help string, more ...string) *prometheus.Desc {
+	return listed(name, help, slices.Concat(groupLabels, more))
+}
+
 func machineDesc(name, help string) *prometheus.Desc {
-	d := desc(name, help, []string{"boot_id", "machine_id", "system_uuid"})
-	cadvisorDescs = append(cadvisorDescs, d)
-	return d
+	return listed(name, help, []string{"boot_id", "machine_id", "system_uuid"})
 }
 
 var (
@@ -87,11 +90,8 @@ var (
 	transmittedDropped = networkDesc("transmit_packets_dropped_total",
 		"Cumulative count of packets dropped while transmitting")
 
-	cadvisorScrapeError = func() *prometheus.Desc {
-		d := desc("container_scrape_error", "1 if there was an error while getting container metrics, 0 otherwise", nil)
-		cadvisorDescs = append(cadvisorDescs, d)
-		return d
-	}()
+	cadvisorScrapeError = listed("container_scrape_error",
+		"1 if there was an error while getting container metrics, 0 otherwise", nil)
 )
 
 func networkDesc(name, help string) *prometheus.Desc {

@@ -73,10 +73,11 @@ func TestCAdvisor(t *testing.T) {
 		f := &full{figures{cpu: 4e9, pids: []int{7}}}
 		c := NewCollector(Config{Proc: proc, Sys: sys, Root: proc, Usage: f, MilliCPU: 2000,
 			Machine: corev1.NodeSystemInfo{BootID: "b", MachineID: "m", SystemUUID: "s"},
-			Disk: func(ctx context.Context) *diskusage.Found {
-				if ctx.Err() == nil {
-					t.Error("a survey is waited for")
-				}
+			Disk: func(context.Context) *diskusage.Found {
+				t.Error("a survey is waited for")
+				return nil
+			},
+			DiskKnown: func() *diskusage.Found {
 				return &diskusage.Found{At: time.Unix(9, 0), Images: &diskusage.Images{
 					Space: diskusage.Space{Bytes: 900}, ImageFs: runtime.ImageFs{Dir: "/no/such/folder"}},
 					Pods: map[types.UID]diskusage.Parcel{"u": {Layers: map[string]diskusage.Usage{"app": {Bytes: 30}}}}}

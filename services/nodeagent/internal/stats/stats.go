@@ -41,7 +41,9 @@ type Config struct {
 	// Pods returns the Pods of the node.
 	Pods func() []Pod
 	// Disk returns what was found of the disk when it was looked at last; nil if it never was.
-	Disk func(context.Context) *diskusage.Found
+	// DiskKnown is Disk that returns at once, also before it was looked at first.
+	Disk      func(context.Context) *diskusage.Found
+	DiskKnown func() *diskusage.Found
 }
 
 // Pod is a Pod with its running containers, of which the newest instance comes first.

@@ -66,7 +66,8 @@ func (f *figures) ContainerUsage(_ *corev1.Pod, id string) (cgroup.Usage, error)
 func collector(t *testing.T, f *figures) *Collector {
 	return NewCollector(Config{
 		NodeName: "n1", Proc: "/proc", Root: t.TempDir(), Usage: f,
-		Disk: func(context.Context) *diskusage.Found { return nil },
+		Disk:      func(context.Context) *diskusage.Found { return nil },
+		DiskKnown: func() *diskusage.Found { return nil },
 		Pods: func() []Pod {
 			web := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Name: "web", Namespace: "ns"}}
 			old := web.DeepCopy()
