@@ -122,7 +122,7 @@ func (m *metrics) decided(v *cycle.Verdict, took time.Duration) {
 		return
 	}
 	m.unplaced.Inc()
-	of := m.profiles[profileOf(v.Pod)]
+	of := m.profiles[cycle.SchedulerName(v.Pod)]
 	if v.Failure != "" {
 		of.failed.observe(took)
 	} else {
@@ -135,13 +135,13 @@ func (m *metrics) decided(v *cycle.Verdict, took time.Duration) {
 
 // failed counts a try that ended between the decision and the binding.
 func (m *metrics) failed(pod *corev1.Pod, took time.Duration) {
-	m.profiles[profileOf(pod)].failed.observe(took)
+	m.profiles[cycle.SchedulerName(pod)].failed.observe(took)
 }
 
 // bound counts a binding, which ends a try.
 func (m *metrics) bound(o bind.Outcome, now time.Time) {
 	m.binding.Observe(now.Sub(o.Decided).Seconds())
-	of, took := m.profiles[profileOf(o.Pod)], now.Sub(o.Try.Began)
+	of, took := m.profiles[cycle.SchedulerName(o.Pod)], now.Sub(o.Try.Began)
 	if o.Err != nil {
 		m.refused.Inc()
 		of.failed.observe(took)
@@ -170,13 +170,6 @@ func attemptsLabel(n int) string {
 		return strconv.Itoa(manyAttempts) + "+"
 	}
 	return strconv.Itoa(n)
-}
-
-func profileOf(pod *corev1.Pod) string {
-	if pod.Spec.SchedulerName == "" {
-		return corev1.DefaultSchedulerName
-	}
-	return pod.Spec.SchedulerName
 }
 
 func (m *metrics) depth(place queue.Place, n int) {

@@ -298,7 +298,7 @@ func (c *Cycle) NextTime(now time.Time) (time.Time, bool) {
 
 // setPending takes over a Pod that has no node.
 func (c *Cycle) setPending(o *corev1.Pod, now time.Time) {
-	profile := c.profiles[schedulerName(o)]
+	profile := c.profiles[SchedulerName(o)]
 	if profile == nil {
 		return // another scheduler's
 	}
@@ -413,7 +413,8 @@ func (c *Cycle) verdict(p *pod) Verdict {
 	return Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: p.Attempts + 1, Arrived: p.Arrived()}
 }
 
-func schedulerName(p *corev1.Pod) string {
+// SchedulerName is the name of the profile that a Pod asks for.
+func SchedulerName(p *corev1.Pod) string {
 	if p.Spec.SchedulerName == "" {
 		return corev1.DefaultSchedulerName
 	}

@@ -28,7 +28,7 @@ func (c *Cycle) TakeGroupNews() (news []GroupNews) {
 	for g := range c.gangs.spoken {
 		delete(c.gangs.spoken, g)
 		pod := g.anyPod()
-		if g.group == nil || pod == nil || !c.leading[schedulerName(pod)] {
+		if g.group == nil || pod == nil || !c.leading[SchedulerName(pod)] {
 			continue
 		}
 		if conditions := g.conditions(); len(conditions) > 0 {
