@@ -12,9 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"keelson.dev/kit/nettest"
 	"keelson.dev/kit/subprocess"
@@ -150,7 +147,7 @@ func (j *joined) daemonDies() {
 				j.Fatal(err)
 			}
 		}
-		j.eventually("every unit of "+m.Name+" has another process", func() bool {
+		eventually(j.T, "every unit of "+m.Name+" to have another process", func(context.Context) bool {
 			after := j.processes(m)
 			for unit, pid := range before {
 				if after[unit] == pid || syscall.Kill(after[unit], 0) != nil {
@@ -230,7 +227,7 @@ func (j *joined) kubectl(args ...string) string {
 func (j *joined) await(want string, args ...string) {
 	j.Helper()
 	var last string
-	j.eventually("kubectl "+strings.Join(args, " ")+" prints "+want, func() bool {
+	eventually(j.T, "kubectl "+strings.Join(args, " ")+" to print "+want, func(context.Context) bool {
 		out, err := j.first.Kubectl(j.Context(), args...)
 		if last != out {
 			j.Logf("it prints %s (%v)", out, err)
@@ -238,14 +235,6 @@ func (j *joined) await(want string, args ...string) {
 		last = out
 		return err == nil && out == want
 	})
-}
-
-func (j *joined) eventually(what string, is func() bool) {
-	j.Helper()
-	if err := wait.PollUntilContextTimeout(j.Context(), 200*time.Millisecond, 90*time.Second, true,
-		func(context.Context) (bool, error) { return is(), nil }); err != nil {
-		j.Fatalf("it is never so that %s: %v", what, err)
-	}
 }
 
 // pods are those of the Deployment, by their nodes.

@@ -137,6 +137,6 @@ func eventually(t *testing.T, what string, is func(context.Context) bool) {
 	t.Helper()
 	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 90*time.Second, true,
 		func(ctx context.Context) (bool, error) { return is(ctx), nil }); err != nil {
-		t.Errorf("waiting for %s: %v", what, err)
+		t.Fatalf("waiting for %s: %v", what, err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,15 +19,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"keelson.dev/kit/namespaces"
-	"keelson.dev/kit/subprocess"
-	"keelson.dev/test/scenario"
+	"keelson.dev/test/mesh/processes"
 )
 
 // limit bounds one call of keel.
 const limit = 5 * time.Minute
-
-// shims is where containerd's shims have their sockets: each machine has a folder of its own there.
-const shims = "/run/containerd/s"
 
 // Machine is one machine.
 type Machine struct {
@@ -53,7 +48,7 @@ func New(t testing.TB, name string) *Machine {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			m.showLogs(t)
+			processes.ShowLogs(t, m.File())
 		}
 		if out, err := m.Keel(context.Background(), "reset", "--yes"); err != nil {
 			t.Errorf("keel reset on %s: %v\n%s", name, err, out)
@@ -100,11 +95,8 @@ func (m *Machine) furnish() error {
 	if err := unix.Sethostname([]byte(m.Name)); err != nil {
 		return fmt.Errorf("naming the host: %w", err)
 	}
-	if err := os.MkdirAll(shims, 0o711); err != nil {
-		return fmt.Errorf("making the folder of shims: %w", err)
-	}
-	if err := unix.Mount("tmpfs", shims, "tmpfs", 0, "mode=0711"); err != nil {
-		return fmt.Errorf("mounting %s: %w", shims, err)
+	if err := processes.MountShims(); err != nil {
+		return err
 	}
 	// A disk of its own: how full this machine's is says nothing about what the test shows.
 	if err := unix.Mount("tmpfs", m.DataDir, "tmpfs", 0, "mode=0711,size=8g"); err != nil {
@@ -170,15 +162,12 @@ func (m *Machine) Kubectl(ctx context.Context, args ...string) (string, error) {
 		"admin.kubeconfig")}, args...)...)
 }
 
-// Run runs one of our programs on the machine and returns what it has printed. No other program is found: what keel
-// starts must not lean on what this machine happens to have.
+// Run runs one of our programs on the machine and returns what it has printed.
 func (m *Machine) Run(ctx context.Context, command ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	child := exec.CommandContext(ctx, filepath.Join(scenario.BinDir(), command[0]), command[1:]...)
-	child.Env = append(os.Environ(), "PATH="+scenario.BinDir())
 	var out bytes.Buffer
-	child.Stdout, child.Stderr = &out, &out
+	child := processes.Program(ctx, &out, command...)
 	if err := m.namespaces().Do(child.Start); err != nil {
 		return "", fmt.Errorf("starting %s: %w", command[0], err)
 	}
@@ -191,18 +180,4 @@ func (m *Machine) Standing(t testing.TB, do func(testing.TB) []string) (all []st
 	t.Helper()
 	m.do(t, func() error { all = do(t); return nil })
 	return all
-}
-
-// logLines is how much of each log a failed test shows.
-const logLines = 15
-
-func (m *Machine) showLogs(t testing.TB) {
-	logs, err := filepath.Glob(m.File("logs", "*.log"))
-	if err != nil {
-		t.Error(err)
-	}
-	for _, log := range logs {
-		lines, err := subprocess.Tail(log, 0, logLines)
-		t.Logf("the end of %s of %s (%v):\n%s", filepath.Base(log), m.Name, err, strings.Join(lines, "\n"))
-	}
 }

@@ -42,6 +42,11 @@ func Furnish() error {
 	if err := resolveNothing(); err != nil {
 		return err
 	}
+	return MountShims()
+}
+
+// MountShims has the mount namespace see no sockets of shims but its own.
+func MountShims() error {
 	if err := os.MkdirAll(shims, 0o711); err != nil {
 		return fmt.Errorf("making the folder of shims: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -211,14 +212,18 @@ func (m *Mesh) startCopy(t testing.TB, command subprocess.Command) subprocess.Pr
 func (m *Mesh) Keel(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, upTimeout)
 	defer cancel()
-	command := exec.CommandContext(ctx, filepath.Join(scenario.BinDir(), "keel"),
-		append([]string{"--data-dir", m.DataDir}, args...)...)
-	// No other program is found: what keel starts must not lean on what this machine happens to have.
-	command.Env = append(os.Environ(), "PATH="+scenario.BinDir())
 	var out bytes.Buffer
-	command.Stdout, command.Stderr = &out, &out
-	err := command.Run()
+	err := Program(ctx, &out, append([]string{"keel", "--data-dir", m.DataDir}, args...)...).Run()
 	return out.String(), err
+}
+
+// Program is a run of one of our programs that writes to out. It finds no other one: what keel starts must not lean on
+// what this machine happens to have.
+func Program(ctx context.Context, out io.Writer, command ...string) *exec.Cmd {
+	run := exec.CommandContext(ctx, filepath.Join(scenario.BinDir(), command[0]), command[1:]...)
+	run.Env = append(os.Environ(), "PATH="+scenario.BinDir())
+	run.Stdout, run.Stderr = out, out
+	return run
 }
 
 func (m *Mesh) up(t testing.TB) {
@@ -270,8 +275,11 @@ func (m *Mesh) OnNode(name string, do func() error) error {
 	return fmt.Errorf("there is no node %s", name)
 }
 
-func (m *Mesh) showLogs(t testing.TB) {
-	logs, err := filepath.Glob(filepath.Join(m.DataDir, "logs", "*.log"))
+func (m *Mesh) showLogs(t testing.TB) { ShowLogs(t, m.DataDir) }
+
+// ShowLogs shows the last lines of every log of a data directory.
+func ShowLogs(t testing.TB, dataDir string) {
+	logs, err := filepath.Glob(filepath.Join(dataDir, "logs", "*.log"))
 	if err != nil {
 		return
 	}
