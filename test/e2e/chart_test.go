@@ -34,7 +34,7 @@ const signing = "workload-controllers.csrsigning"
 // TestTheChartTakesOver installs the chart on a mesh, whose Leases the copies that keel started hand over to the Pods,
 // works with these, and takes the chart away again, whereupon the copies lead as before.
 func TestTheChartTakesOver(t *testing.T) {
-	m := processes.New(t, 1)
+	m := processes.New(t, 1, processes.WithChart())
 	w := scenario.In(t, m)
 	awaitLeaders(w, "keel's copies", func(d mesh.Daemon, _, holder string) bool { return !inPod(d, holder) })
 	// Without a range there is no nodeipam. The node has its share of keel's range, and keeps it.
@@ -114,7 +114,8 @@ func TestTheChartAnswersForNames(t *testing.T) {
 	services := processes.FreeRange(t)
 	base := services.Addr().As4()
 	address := netip.AddrFrom4([4]byte{base[0], base[1], 0, 10}).String()
-	m := processes.New(t, 1, "--dns="+address, "--service-cidr="+services.String())
+	m := processes.New(t, 1, "--dns="+address, "--service-cidr="+services.String(),
+		processes.WithChart())
 	w := scenario.In(t, m)
 	release(w, "install", "keelson", chart(t), "--set", "coredns.enabled=true,coredns.replicas=1",
 		"--set", "coredns.clusterIP="+address,

@@ -56,8 +56,7 @@ func (w *World) kubectl(args ...string) *exec.Cmd {
 	w.Helper()
 	args = append([]string{"--kubeconfig", w.Mesh.Kubeconfig(), "--namespace", w.Namespace}, args...)
 	command := exec.CommandContext(w.Context(), filepath.Join(BinDir(), "kubectl"), args...)
-	// A home of its own, so that no cache of another cluster is believed.
-	command.Env = append(os.Environ(), "HOME="+w.TempDir())
+	command.Env = append(os.Environ(), "HOME="+w.home)
 	return command
 }
 

@@ -39,6 +39,8 @@ type World struct {
 	Mesh      mesh.Mesh
 	Client    kubernetes.Interface
 	Namespace string
+	// home is where kubectl keeps what it knows of the mesh. No cache of another one is believed.
+	home string
 }
 
 // In makes a world, on a mesh whose controllers run. Its namespace is deleted when the test ends.
@@ -48,7 +50,7 @@ func In(t testing.TB, m mesh.Mesh) *World {
 	if err != nil {
 		t.Fatalf("building the client: %v", err)
 	}
-	w := &World{TB: t, Mesh: m, Client: client}
+	w := &World{TB: t, Mesh: m, Client: client, home: t.TempDir()}
 	ns, err := client.CoreV1().Namespaces().Create(w.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
 	if err != nil {
@@ -120,11 +122,13 @@ func Sawf(format string, args ...any) Answer { return Saw(fmt.Sprintf(format, ar
 func Left(text string) Answer { return Answer(text) }
 
 // Await waits until look is done, and fails the test with its last answer after a long time. An error of a request
-// while a daemon restarts is just another answer.
+// while a daemon restarts is just another answer. A look that takes long, as one by kubectl does, is had less often:
+// what waits leaves the machine to what it waits for.
 func (w *World) Await(what string, look func() Answer) {
 	w.Helper()
 	deadline := time.Now().Add(patience)
 	for {
+		began := time.Now()
 		answer := look()
 		if answer == "" {
 			return
@@ -135,7 +139,7 @@ func (w *World) Await(what string, look func() Answer) {
 		select {
 		case <-w.Context().Done():
 			w.Fatalf("waiting for %s: the test was ended", what)
-		case <-time.After(interval):
+		case <-time.After(max(interval, 4*time.Since(began))):
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -49,6 +50,9 @@ type Mesh struct {
 // count.
 const WithDNS = "--dns=coredns"
 
+// WithChart asks for a mesh whose nodes have the images of the chart's Pods too.
+func WithChart() string { return "--images=" + filepath.Join(scenario.BinDir(), "images") }
+
 // New brings a mesh up that goes down with the test, by further flags of `keel up`. A test that fails leaves the last
 // lines of every daemon's log.
 func New(t testing.TB, nodes int, flags ...string) *Mesh {
@@ -77,7 +81,34 @@ func newMesh(t testing.TB, nodes int, flags ...string) *Mesh {
 	if err != nil {
 		t.Fatalf("making the data directory: %v", err)
 	}
+	if !slices.Contains(flags, WithChart()) {
+		flags = append(flags, "--images="+testImages(t, dir, slices.Contains(flags, WithDNS)))
+	}
 	return &Mesh{DataDir: dir, nodes: nodes, restarted: map[string]subprocess.Process{}, flags: flags}
+}
+
+// testImages is a folder beside the data directory with the images that tests run, that of cluster DNS among them if
+// dns is true. Importing those of the chart too would take most of the time until a mesh is up.
+func testImages(t testing.TB, dataDir string, dns bool) string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(scenario.BinDir(), "images", "*.tar"))
+	if err != nil || len(all) == 0 {
+		t.Fatalf("there are no images (make images): %v", err)
+	}
+	dir := dataDir + ".images"
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, archive := range all {
+		name := filepath.Base(archive)
+		if strings.HasPrefix(name, "keelson-") || name == "coredns.tar" && !dns {
+			continue
+		}
+		if err := os.Symlink(archive, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // begin brings the mesh up for the first time.
@@ -100,7 +131,7 @@ func (m *Mesh) down() error {
 	if out, err := m.Keel(context.Background(), "down"); err != nil {
 		return fmt.Errorf("keel down: %w\n%s", err, out)
 	}
-	if err := os.RemoveAll(m.DataDir); err != nil {
+	if err := errors.Join(os.RemoveAll(m.DataDir), os.RemoveAll(m.DataDir+".images")); err != nil {
 		return fmt.Errorf("removing the data directory after keel down: %w", err)
 	}
 	return nil
