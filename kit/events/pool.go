@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/tools/record/util"
 	"k8s.io/client-go/tools/reference"
 	"k8s.io/klog/v2"
+
+	"keelson.dev/kit/wakeup"
 )
 
 const (
@@ -40,7 +42,7 @@ type Pool struct {
 
 	ctx            context.Context
 	cancel         context.CancelFunc
-	wake           chan struct{}
+	wake           wakeup.Signal
 	stopping, done chan struct{}
 
 	mu      sync.Mutex // guards what follows
@@ -58,7 +60,7 @@ func NewPool(config *rest.Config) (*Pool, error) {
 	}
 	p := &Pool{
 		sink: &sink{events: client.Events(""), rest: client.RESTClient()}, correlator: newCorrelator(),
-		wake: make(chan struct{}, 1), stopping: make(chan struct{}), done: make(chan struct{}),
+		wake: wakeup.New(), stopping: make(chan struct{}), done: make(chan struct{}),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	go p.run()
@@ -129,10 +131,7 @@ func (p *Pool) put(e *corev1.Event) {
 	p.last = max(p.last+1, e.LastTimestamp.UnixNano())
 	e.Name = util.GenerateEventName(e.InvolvedObject.Name, p.last)
 	p.queue = append(p.queue, e)
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
+	p.wake.Send()
 }
 
 // take returns the Event that has waited longest; nil if none waits.

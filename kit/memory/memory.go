@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"keelson.dev/kit/wakeup"
 )
 
 // lookInterval is how often the process looks whether it holds memory for nothing.
@@ -63,13 +65,8 @@ func newKeeper(o Options) *keeper {
 }
 
 func (k *keeper) run(ctx context.Context) {
-	collected := make(chan struct{}, 1)
-	afterEachCollection(ctx, func() {
-		select {
-		case collected <- struct{}{}:
-		default:
-		}
-	})
+	collected := wakeup.New()
+	afterEachCollection(ctx, collected.Send)
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
 	before := look()

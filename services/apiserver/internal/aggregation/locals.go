@@ -16,6 +16,7 @@ import (
 
 	"keelson.dev/kit/contained"
 	"keelson.dev/kit/lanes"
+	"keelson.dev/kit/wakeup"
 )
 
 const (
@@ -40,22 +41,19 @@ type Locals struct {
 	Read []cache.InformerSynced
 	Log  *zap.Logger
 
-	changed chan struct{}
+	changed wakeup.Signal
 	known   map[string]bool
 }
 
 // NewLocals returns Locals that do nothing before Run.
 func NewLocals(l Locals) *Locals {
-	l.changed = make(chan struct{}, 1)
+	l.changed = wakeup.New()
 	return &l
 }
 
 // Changed says that a definition or an APIService has changed.
 func (l *Locals) Changed() {
-	select {
-	case l.changed <- struct{}{}:
-	default:
-	}
+	l.changed.Send()
 }
 
 // Run keeps the APIServices until ctx ends.

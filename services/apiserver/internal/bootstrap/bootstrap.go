@@ -24,6 +24,7 @@ import (
 
 	"keelson.dev/kit/lanes"
 	"keelson.dev/kit/localvolume"
+	"keelson.dev/kit/wakeup"
 	"keelson.dev/services/apiserver/internal/frontproxy"
 	"keelson.dev/services/apiserver/internal/registry/scheduling/priorityclass"
 )
@@ -57,18 +58,15 @@ type Config struct {
 type Bootstrapper struct {
 	Config
 	done  atomic.Bool
-	roles chan struct{}
+	roles wakeup.Signal
 }
 
 // New returns a bootstrapper; nothing is made before Run.
-func New(c Config) *Bootstrapper { return &Bootstrapper{Config: c, roles: make(chan struct{}, 1)} }
+func New(c Config) *Bootstrapper { return &Bootstrapper{Config: c, roles: wakeup.New()} }
 
 // RolesChanged says that a ClusterRole changed, so that others may have to follow.
 func (b *Bootstrapper) RolesChanged() {
-	select {
-	case b.roles <- struct{}{}:
-	default:
-	}
+	b.roles.Send()
 }
 
 // Done reports whether everything has been made once.

@@ -20,6 +20,7 @@ import (
 
 	"keelson.dev/kit/backoff"
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/kit/wakeup"
 	"keelson.dev/services/nodeagent/internal/csiplugin"
 )
 
@@ -45,18 +46,15 @@ type Config struct {
 // Teller keeps what the API says up to date.
 type Teller struct {
 	Config
-	look chan struct{}
+	look wakeup.Signal
 }
 
 // New returns a Teller that has said nothing yet.
-func New(config Config) *Teller { return &Teller{Config: config, look: make(chan struct{}, 1)} }
+func New(config Config) *Teller { return &Teller{Config: config, look: wakeup.New()} }
 
 // Look makes Run look at the drivers soon.
 func (t *Teller) Look() {
-	select {
-	case t.look <- struct{}{}:
-	default:
-	}
+	t.look.Send()
 }
 
 // Run tells until ctx ends. The Node must be registered.

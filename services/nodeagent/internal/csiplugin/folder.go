@@ -13,6 +13,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"go.uber.org/zap"
 
+	"keelson.dev/kit/wakeup"
 	"keelson.dev/services/nodeagent/internal/plainfile"
 )
 
@@ -67,7 +68,7 @@ func identityOf(root plainfile.Root, path string) (identity, error) {
 
 // watch wakes after changes in the folder, which it makes, until ctx ends. Where the kernel refuses to tell, the
 // periodic look remains.
-func watch(ctx context.Context, dir string, log *zap.Logger, wake chan<- struct{}) {
+func watch(ctx context.Context, dir string, log *zap.Logger, wake wakeup.Signal) {
 	watcher, err := fsnotify.NewWatcher()
 	if err == nil {
 		defer func() { _ = watcher.Close() }()
@@ -83,10 +84,7 @@ func watch(ctx context.Context, dir string, log *zap.Logger, wake chan<- struct{
 			return
 		case <-watcher.Errors: // what was lost is found by the periodic look
 		case <-watcher.Events:
-			select {
-			case wake <- struct{}{}:
-			default:
-			}
+			wake.Send()
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap"
 
 	"keelson.dev/kit/backoff"
+	"keelson.dev/kit/wakeup"
 	"keelson.dev/services/nodeagent/internal/plainfile"
 )
 
@@ -118,7 +119,7 @@ func (r *Registry) Run(ctx context.Context) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	defer r.close()
-	wake := make(chan struct{}, 1)
+	wake := wakeup.New()
 	asking.Go(func() { watch(ctx, r.Dir(), r.Log, wake) })
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

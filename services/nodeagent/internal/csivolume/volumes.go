@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"keelson.dev/kit/wakeup"
 	"keelson.dev/services/nodeagent/internal/csiplugin"
 	"keelson.dev/services/nodeagent/internal/podfiles"
 )
@@ -62,7 +63,7 @@ type Volumes struct {
 	locks locks
 	bell  bell
 	// due wakes Run.
-	due chan struct{}
+	due wakeup.Signal
 }
 
 // Open takes up what is on disk. What of that is damaged is logged and left to the Pods that use it.
@@ -70,7 +71,7 @@ func Open(config Config) *Volumes {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	v := &Volumes{Config: config, bell: newBell(), due: make(chan struct{}, 1)}
+	v := &Volumes{Config: config, bell: newBell(), due: wakeup.New()}
 	records, err := openStore(paths{config.Files}, config.Changed)
 	if err != nil {
 		config.Log.Error("some records of CSI volumes cannot be used", zap.Error(err))
@@ -104,10 +105,7 @@ func (v *Volumes) Look() {
 }
 
 func (v *Volumes) lookForDue() {
-	select {
-	case v.due <- struct{}{}:
-	default:
-	}
+	v.due.Send()
 }
 
 // bell wakes all that wait.

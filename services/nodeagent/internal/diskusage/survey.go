@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"keelson.dev/kit/wakeup"
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
@@ -68,7 +69,7 @@ type Volume struct {
 // NewSurvey.
 type Survey struct {
 	config SurveyConfig
-	wanted chan struct{}
+	wanted wakeup.Signal
 	first  chan struct{} // closed when the first survey has ended
 
 	mu    sync.Mutex // guards all below
@@ -78,17 +79,14 @@ type Survey struct {
 
 // NewSurvey makes a Survey that knows nothing yet.
 func NewSurvey(c SurveyConfig) *Survey {
-	return &Survey{config: c, wanted: make(chan struct{}, 1), first: make(chan struct{})}
+	return &Survey{config: c, wanted: wakeup.New(), first: make(chan struct{})}
 }
 
 // Known returns what the last survey has found, nil if none has ended yet, and has the next one begin if that is old.
 func (s *Survey) Known() *Found {
 	found, old := s.last()
 	if old {
-		select {
-		case s.wanted <- struct{}{}:
-		default:
-		}
+		s.wanted.Send()
 	}
 	return found
 }

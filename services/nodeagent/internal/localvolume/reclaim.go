@@ -21,6 +21,7 @@ import (
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/kit/follow"
 	names "keelson.dev/kit/localvolume"
+	"keelson.dev/kit/wakeup"
 )
 
 // How long to wait before what failed is tried again; each failure doubles it.
@@ -43,7 +44,7 @@ type ReclaimerConfig struct {
 type Reclaimer struct {
 	ReclaimerConfig
 	volumes cache.SharedIndexInformer
-	wake    chan struct{}
+	wake    wakeup.Signal
 }
 
 // NewReclaimer returns a Reclaimer that follows the volumes of its node.
@@ -53,15 +54,12 @@ func NewReclaimer(config ReclaimerConfig) *Reclaimer {
 			o.LabelSelector = labels.Set{names.NodeLabel: config.Node}.String()
 		}))
 	return &Reclaimer{ReclaimerConfig: config, volumes: own.Core().V1().PersistentVolumes().Informer(),
-		wake: make(chan struct{}, 1)}
+		wake: wakeup.New()}
 }
 
 // Look makes Run look at all volumes soon: one of them may have changed, or a Pod has gone.
 func (r *Reclaimer) Look() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	r.wake.Send()
 }
 
 // Run reclaims until ctx ends. It is woken by what changes, and tries again what failed.

@@ -20,6 +20,7 @@ import (
 	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/kit/wakeup"
 )
 
 // How often the node looks at itself and renews its Lease, and how long a Lease holds.
@@ -47,7 +48,7 @@ type Config struct {
 // Node keeps the API's picture of this node up to date.
 type Node struct {
 	Config
-	look chan struct{}
+	look wakeup.Signal
 
 	mu sync.Mutex // guards all below
 	// current is the Node as the API had it last.
@@ -58,14 +59,11 @@ type Node struct {
 }
 
 // New returns a Node that has not registered yet.
-func New(config Config) *Node { return &Node{Config: config, look: make(chan struct{}, 1)} }
+func New(config Config) *Node { return &Node{Config: config, look: wakeup.New()} }
 
 // Look makes Run report at once if something has changed.
 func (n *Node) Look() {
-	select {
-	case n.look <- struct{}{}:
-	default:
-	}
+	n.look.Send()
 }
 
 // Register creates the Node or brings the known one up to date, and writes its status. It tries until it succeeds or

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/util/certificate"
 
 	"keelson.dev/kit/client"
+	"keelson.dev/kit/wakeup"
 )
 
 // clientFile is the name of the client certificate's file in the folder, that of the kubelet.
@@ -128,7 +129,7 @@ func (c Client) ask(ctx context.Context, pairs *store) (*kubeconfigFile, error) 
 	}
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
-	got := make(chan struct{}, 1)
+	got := wakeup.New()
 	err = c.renew(asking, first{pairs, got}, func(*tls.Certificate) (*rest.Config, error) { return c.bootstrap() })
 	if err != nil {
 		return nil, err
@@ -150,7 +151,7 @@ func (c Client) ask(ctx context.Context, pairs *store) (*kubeconfigFile, error) 
 // first is a store from which nothing is taken over, and that tells of the first pair that comes.
 type first struct {
 	*store
-	got chan<- struct{}
+	got wakeup.Signal
 }
 
 // Current implements certificate.Store.
@@ -162,10 +163,7 @@ func (first) Current() (*tls.Certificate, error) {
 func (f first) Update(cert, key []byte) (*tls.Certificate, error) {
 	fresh, err := f.store.Update(cert, key)
 	if err == nil {
-		select {
-		case f.got <- struct{}{}:
-		default: // told already
-		}
+		f.got.Send()
 	}
 	return fresh, err
 }

@@ -27,6 +27,7 @@ import (
 	"keelson.dev/kit/follow"
 	"keelson.dev/kit/hostports"
 	"keelson.dev/kit/keptport"
+	"keelson.dev/kit/wakeup"
 	"keelson.dev/services/nodeagent/internal/wholefile"
 )
 
@@ -67,7 +68,7 @@ type Config struct {
 type Network struct {
 	Config
 	kernel kernel
-	wake   chan struct{}
+	wake   wakeup.Signal
 	// followed says that all Nodes that there were are known.
 	followed cache.InformerSynced
 	// firewall is what was written last, by this process; sync's own.
@@ -86,7 +87,7 @@ type Network struct {
 
 // New returns the Network of a node.
 func New(c Config) (*Network, error) {
-	n := &Network{Config: c, wake: make(chan struct{}, 1),
+	n := &Network{Config: c, wake: wakeup.New(),
 		kernel: kernel{bridge: c.CNI.Bridge, tunnel: tunnelName(c.CNI.Bridge), vxlanID: c.VXLANID, cluster: c.Cluster},
 		known:  map[string]Node{}, problem: problemNoRange}
 	registration, err := c.Nodes.AddEventHandler(follow.Handler(n.set, n.gone))
@@ -121,10 +122,7 @@ func (n *Network) gone(node *corev1.Node) {
 }
 
 func (n *Network) look() {
-	select {
-	case n.wake <- struct{}{}:
-	default:
-	}
+	n.wake.Send()
 }
 
 // Problem says why Pods have no network; empty once they have one.

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/kit/wakeup"
 	"keelson.dev/services/nodeagent/internal/hooks"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 )
@@ -29,11 +30,11 @@ type stop struct {
 	*job
 	mu       sync.Mutex // guards deadline
 	deadline time.Time
-	moved    chan struct{}
+	moved    wakeup.Signal
 }
 
 func newStop(j *job) *stop {
-	return &stop{job: j, deadline: j.action.Deadline, moved: make(chan struct{}, 1)}
+	return &stop{job: j, deadline: j.action.Deadline, moved: wakeup.New()}
 }
 
 // shorten moves the deadline forward.
@@ -42,10 +43,7 @@ func (s *stop) shorten(deadline time.Time) {
 	defer s.mu.Unlock()
 	if deadline.Before(s.deadline) {
 		s.deadline = deadline
-		select {
-		case s.moved <- struct{}{}:
-		default:
-		}
+		s.moved.Send()
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/podview"
+	"keelson.dev/kit/wakeup"
 	"keelson.dev/services/nodeagent/internal/checkpoint"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/observed"
@@ -33,7 +34,7 @@ type worker struct {
 	uid    types.UID
 
 	updates updates // guarded by pool.mu
-	wakeup  chan struct{}
+	wakeup  wakeup.Signal
 
 	pod       *corev1.Pod
 	removed   bool
@@ -71,7 +72,7 @@ type worker struct {
 
 func newWorker(pool *Pool, pod *corev1.Pod) *worker {
 	w := &worker{
-		pool: pool, config: &pool.config, uid: pod.UID, wakeup: make(chan struct{}, 1), pod: pod, stale: true,
+		pool: pool, config: &pool.config, uid: pod.UID, wakeup: wakeup.New(), pod: pod, stale: true,
 		log: pool.config.Log.With(zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name),
 			zap.String("uid", string(pod.UID))),
 		ops: map[podstate.Key]*operation{}, signals: make(chan struct{}, signalsAtOnce),
@@ -98,10 +99,7 @@ func newWorker(pool *Pool, pod *corev1.Pod) *worker {
 
 // wakeUp wakes the worker; it never blocks.
 func (w *worker) wakeUp() {
-	select {
-	case w.wakeup <- struct{}{}:
-	default:
-	}
+	w.wakeup.Send()
 }
 
 // run passes until the Pod is gone or ctx ends. The runtime's containers are left alone in the latter case.

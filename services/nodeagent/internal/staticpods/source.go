@@ -24,6 +24,7 @@ import (
 
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/seconds"
+	"keelson.dev/kit/wakeup"
 )
 
 // Statuses is where statuses of mirrors go, which are Pods of the API as others are.
@@ -67,7 +68,7 @@ type Source struct {
 	Config
 	records records
 	// kick asks for a look at the files, scanned is closed after the first.
-	kick    chan struct{}
+	kick    wakeup.Signal
 	scanned chan struct{}
 	// queue holds the names whose mirrors are to be looked at.
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
@@ -94,7 +95,7 @@ type instance struct {
 // New returns a Source that does nothing yet.
 func New(config Config) *Source {
 	return &Source{
-		Config: config, records: records(config.Records), kick: make(chan struct{}, 1), scanned: make(chan struct{}),
+		Config: config, records: records(config.Records), kick: wakeup.New(), scanned: make(chan struct{}),
 		queue:     newQueue(),
 		instances: map[types.UID]*instance{}, ended: map[types.UID]bool{},
 		mirrors: map[types.NamespacedName]*corev1.Pod{},
@@ -139,10 +140,7 @@ func (s *Source) Synced(ctx context.Context) bool {
 
 // wake makes Run look at the files.
 func (s *Source) wake() {
-	select {
-	case s.kick <- struct{}{}:
-	default:
-	}
+	s.kick.Send()
 }
 
 // restore takes up the Pods that an agent before has run.
