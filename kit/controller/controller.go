@@ -53,10 +53,11 @@ type Registration struct {
 	Setup func(s *Setup) (Runnable, error)
 }
 
-// Setup is what a controller is built from. Client reads from the cache (never change what it returns) and writes
-// directly; Live reads from the server. Client, and what is built from Config, write only with contexts that stem from
-// the Runnable's, and only while the Lease holds.
+// Setup is what a controller is built from; Build puts it together. Client reads from the cache (never change what it
+// returns) and writes directly; Live reads from the server. Client, and what is built from Config, write only with
+// contexts that stem from the Runnable's, and only while the Lease holds.
 type Setup struct {
+	Name     string // the controller's
 	Client   client.Client
 	Live     client.Reader
 	Cache    cache.Cache
@@ -65,21 +66,28 @@ type Setup struct {
 	Recorder *events.Recorder
 	Log      *zap.Logger
 
-	name     string
 	state    *introspect.State
 	explains []string
 	explain  func(kind string, e introspect.Explainer)
+	wrong    error // the first that Check was told of
+}
+
+// Check is told of the error of a part that is being set up, or nil; Builder.Runnable returns the first.
+func (s *Setup) Check(err error) {
+	if s.wrong == nil {
+		s.wrong = err
+	}
 }
 
 // Failed logs an error that the controller survives and shows it to introspection.
 func (s *Setup) Failed(err error) {
 	s.Log.Error("failed", zap.Error(err))
-	s.state.Failed(s.name, err)
+	s.state.Failed(s.Name, err)
 }
 
 // AddQueue shows a queue of the controller's own to introspection.
 func (s *Setup) AddQueue(depth introspect.Depth) {
-	s.state.AddQueue(s.name, depth)
+	s.state.AddQueue(s.Name, depth)
 }
 
 // Options say how to run a service's controllers.
@@ -222,17 +230,17 @@ func (g *Group) lead(ctx context.Context, r Registration) error {
 	if !g.cluster.GetCache().WaitForCacheSync(ctx) {
 		return ctx.Err()
 	}
+	defer g.dropExplainers(r.Name)
 	runnable, err := r.Setup(&Setup{
-		Client: g.cluster.GetClient(), Live: g.cluster.GetAPIReader(), Cache: g.cluster.GetCache(),
+		Name: r.Name, Client: g.cluster.GetClient(), Live: g.cluster.GetAPIReader(), Cache: g.cluster.GetCache(),
 		Config: g.fenced, Scheme: g.options.Scheme, Recorder: g.events.Recorder(g.options.Scheme,
 			cmp.Or(r.EventSource, r.Name), ""),
-		Log: g.options.Log.Named(r.Name), name: r.Name, state: g.options.State, explains: r.Explains,
+		Log: g.options.Log.Named(r.Name), state: g.options.State, explains: r.Explains,
 		explain: func(kind string, e introspect.Explainer) { g.setExplainer(explains{r.Name, kind}, e) },
 	})
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", r.Name, err)
 	}
-	defer g.dropExplainers(r.Name)
 	g.options.Log.Info("leading", zap.String("controller", r.Name))
 	return runnable.Start(ctx)
 }

@@ -18,12 +18,11 @@ const (
 	retryMax   = 60 * time.Second
 )
 
-// NewReconciler returns a controller-runtime controller whose queue and errors introspection shows. The caller adds
-// watches. Panics of a reconcile count as its error.
+// NewReconciler returns a controller-runtime controller that watches nothing yet; see Build.
 func NewReconciler[request comparable](s *Setup, concurrent int,
 	r reconcile.TypedReconciler[request]) (ctrl.TypedController[request], error) {
 	yes, log := true, newLogger(s.Log)
-	c, err := ctrl.NewTypedUnmanaged(s.name, ctrl.TypedOptions[request]{
+	c, err := ctrl.NewTypedUnmanaged(s.Name, ctrl.TypedOptions[request]{
 		// One process may win a Lease more than once.
 		SkipNameValidation:      &yes,
 		RecoverPanic:            &yes,
@@ -41,7 +40,7 @@ func NewReconciler[request comparable](s *Setup, concurrent int,
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("building controller %s: %w", s.name, err)
+		return nil, fmt.Errorf("building controller %s: %w", s.Name, err)
 	}
 	return c, nil
 }
@@ -56,7 +55,7 @@ type reporting[request comparable] struct {
 func (r reporting[request]) Reconcile(ctx context.Context, req request) (reconcile.Result, error) {
 	result, err := r.next.Reconcile(ctx, req)
 	if err != nil && ctx.Err() == nil {
-		r.setup.state.Failed(r.setup.name, err)
+		r.setup.state.Failed(r.setup.Name, err)
 	}
 	return result, err
 }
