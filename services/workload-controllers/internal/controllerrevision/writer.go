@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"keelson.dev/kit/controller"
 	"keelson.dev/kit/pass"
 	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/gate"
@@ -31,6 +32,11 @@ type Writer struct {
 	Write *write.Writer
 	// Live reads from the apiserver.
 	Live client.Reader
+}
+
+// NewWriter returns that of a controller that is being set up.
+func NewWriter(s *controller.Setup, own *write.Own) *Writer {
+	return &Writer{Write: own.Gated("controllerrevision", &appsv1.ControllerRevision{}), Live: s.Live}
 }
 
 // Apply carries out a plan. It returns ErrCollision when the new revision's name is another's, and pass.ErrStale when

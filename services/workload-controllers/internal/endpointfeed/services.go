@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"keelson.dev/kit/controller"
 	"keelson.dev/services/workload-controllers/internal/podset"
 	"keelson.dev/services/workload-controllers/internal/wake"
 )
@@ -28,24 +27,13 @@ type Services struct {
 	selected *podset.Selections
 }
 
-// NewServices groups the Pods of an index by Services, until the end of a Term.
+// NewServices groups the Pods of an index by Services, until Close.
 func NewServices(pods *podset.Index) *Services {
 	return &Services{pods: pods, selected: podset.NewSelections(pods)}
 }
 
-// Term returns the controller so that the groups end with it: they are of no use after its Lease is lost.
-func (s *Services) Term(of controller.Runnable) controller.Runnable { return term{of, s} }
-
-type term struct {
-	controller.Runnable
-	services *Services
-}
-
-// Start runs the controller until ctx ends.
-func (t term) Start(ctx context.Context) error {
-	defer t.services.selected.Close()
-	return t.Runnable.Start(ctx)
-}
+// Close ends the grouping: it is of no use after the controller's term.
+func (s *Services) Close() { s.selected.Close() }
 
 // Put takes in a Service.
 func (s *Services) Put(service *corev1.Service) {

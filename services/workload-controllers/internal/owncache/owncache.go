@@ -3,17 +3,15 @@
 package owncache
 
 import (
-	"context"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"keelson.dev/kit/controller"
 )
 
-// New makes a cache of the objects whose field has the value. Start it by With.
+// New makes a cache of the objects whose field has the value. It runs beside the controller (Builder.Beside).
 func New(s *controller.Setup, field, value string) (cache.Cache, error) {
 	own, err := cache.New(s.Config, cache.Options{Scheme: s.Scheme,
 		DefaultFieldSelector: fields.OneTermEqualSelector(field, value)})
@@ -21,20 +19,4 @@ func New(s *controller.Setup, field, value string) (cache.Cache, error) {
 		return nil, fmt.Errorf("building the cache of what has the %s %s: %w", field, value, err)
 	}
 	return own, nil
-}
-
-// With runs a controller and the cache that it alone reads.
-func With(own cache.Cache, built controller.Runnable) controller.Runnable { return &both{built, own} }
-
-type both struct {
-	controller.Runnable
-	cache cache.Cache
-}
-
-// Start returns when both have stopped.
-func (b *both) Start(ctx context.Context) error {
-	running, ctx := errgroup.WithContext(ctx)
-	running.Go(func() error { return b.cache.Start(ctx) })
-	running.Go(func() error { return b.Runnable.Start(ctx) })
-	return running.Wait()
 }

@@ -3,12 +3,13 @@
 package ownerindex
 
 import (
-	"fmt"
-	"sync"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/services/workload-controllers/internal/storeindex"
 )
 
 // name is the name of the index; its values are the UIDs of controllers, or nobody and a namespace.
@@ -17,9 +18,6 @@ const (
 	nobody = "none/"
 )
 
-// adding keeps two controllers that share a cache from adding the index at once.
-var adding sync.Mutex
-
 // Index looks objects up.
 type Index[O metav1.Object] struct {
 	store toolscache.Indexer
@@ -27,14 +25,14 @@ type Index[O metav1.Object] struct {
 
 // Of returns the index of a store of such objects and adds it where it is missing.
 func Of[O metav1.Object](store toolscache.Indexer) (Index[O], error) {
-	adding.Lock()
-	defer adding.Unlock()
-	if _, ok := store.GetIndexers()[name]; !ok {
-		if err := store.AddIndexers(toolscache.Indexers{name: values[O]}); err != nil {
-			return Index[O]{}, fmt.Errorf("indexing by controller: %w", err)
-		}
-	}
-	return Index[O]{store: store}, nil
+	return Index[O]{store: store}, storeindex.Add(store, name, values[O])
+}
+
+// From is Of the cache's objects of a kind, for a controller that is being set up.
+func From[O client.Object](s *controller.Setup, kind O) Index[O] {
+	index, err := Of[O](s.Store(kind))
+	s.Check(err)
+	return index
 }
 
 // Owned returns the objects that the owner controls.
@@ -69,13 +67,9 @@ func (i Index[O]) lookUp(value string) []O {
 	return objects
 }
 
-func values[O metav1.Object](item any) ([]string, error) {
-	object, ok := item.(O)
-	if !ok {
-		return nil, fmt.Errorf("indexing a %T as %T", item, object)
-	}
+func values[O metav1.Object](object O) []string {
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
-		return []string{string(owner.UID)}, nil
+		return []string{string(owner.UID)}
 	}
-	return []string{nobody + object.GetNamespace()}, nil
+	return []string{nobody + object.GetNamespace()}
 }

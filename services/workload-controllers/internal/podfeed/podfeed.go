@@ -13,6 +13,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"keelson.dev/kit/controller"
 	"keelson.dev/kit/follow"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/podset"
@@ -53,13 +54,9 @@ func (f *Feed) Connect(ctx context.Context, pods cache.Cache) error {
 }
 
 func (f *Feed) follow(ctx context.Context, pods cache.Cache) error {
-	found, err := pods.GetInformer(ctx, &corev1.Pod{})
+	informer, err := controller.Informer(ctx, pods, &corev1.Pod{})
 	if err != nil {
 		return err
-	}
-	informer, ok := found.(toolscache.SharedIndexInformer)
-	if !ok {
-		return fmt.Errorf("the cache's informer is a %T, which has no store", found)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -46,3 +46,6 @@ func (s *Source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInt
 
 // WaitForSync returns when the index holds all Pods.
 func (s *Source) WaitForSync(ctx context.Context) error { return s.Feed.Connect(ctx, s.Cache) }
+
+// String says in logs and errors what is watched.
+func (s *Source) String() string { return "Pods" }

@@ -10,7 +10,6 @@ package replicas
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -23,8 +22,6 @@ import (
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/explain"
 	"keelson.dev/kit/rights"
-	"keelson.dev/services/workload-controllers/internal/gate"
-	"keelson.dev/services/workload-controllers/internal/leanclient"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
@@ -49,8 +46,8 @@ type Kind[O client.Object] struct {
 	WriteStatus func(context.Context, *write.Writer, O, appsv1.ReplicaSetStatus) (written bool, err error)
 }
 
-// Register describes the controller of a kind. concurrent is how many objects it works on at once.
-func Register[O client.Object](kind *Kind[O], feed *podfeed.Feed, concurrent int) controller.Registration {
+// Registration describes the controller of a kind. concurrent is how many objects it works on at once.
+func Registration[O client.Object](kind *Kind[O], feed *podfeed.Feed, concurrent int) controller.Registration {
 	group := []string{kind.GVK.Group}
 	return controller.Registration{
 		Name:        kind.Controller,
@@ -73,41 +70,19 @@ func Register[O client.Object](kind *Kind[O], feed *podfeed.Feed, concurrent int
 func setup[O client.Object](
 	s *controller.Setup, kind *Kind[O], feed *podfeed.Feed, concurrent int,
 ) (controller.Runnable, error) {
-	lean, err := leanclient.New(s.Config)
-	if err != nil {
-		return nil, err
-	}
-	store, err := gate.StoreOf(s.Cache, kind.New())
-	if err != nil {
-		return nil, err
-	}
-	sets, err := ownerindex.Of[O](store)
-	if err != nil {
-		return nil, err
-	}
-	own, pending := lean.WithStatuses(client.WithFieldOwner(s.Client, kind.Controller), kind.Controller), gate.New()
+	own, lean := write.LeanBy(s)
 	c := &Controller[O]{
-		kind: kind, client: own, live: s.Live, sets: sets, pods: feed.Index, gate: pending,
-		owners: wake.NewOwners(kind.GVK),
-		writer: &write.Writer{Client: own, Kind: kind.Controller, Gate: pending, Store: store},
-		ops: &podops.Operator{Client: lean, FieldManager: kind.Controller, Gate: pending, Feed: feed,
-			Log: s.Log},
+		kind: kind, client: own.Client, live: s.Live, sets: ownerindex.From(s, kind.New()), pods: feed.Index,
+		gate: own.Gate, owners: wake.NewOwners(kind.GVK), writer: own.Gated(kind.Controller, kind.New()),
+		ops:      &podops.Operator{Client: lean, FieldManager: s.Name, Gate: own.Gate, Feed: feed, Log: s.Log},
 		recorder: s.Recorder, now: time.Now, written: map[types.UID]time.Time{},
 	}
-	built, err := wake.NewReconciler(s, concurrent, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.steps(), func(in observed[O], plan Plan) explain.Account {
-		return account(in.Input, plan)
-	}, nil))
-	if err := built.Watch(source.Kind(s.Cache, kind.New(), wake.Self(c.remember, c.forget))); err != nil {
-		return nil, fmt.Errorf("watching %s: %w", kind.Resource, err)
-	}
-	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.owners.OfPod}); err != nil {
-		return nil, fmt.Errorf("watching Pods: %w", err)
-	}
-	return built, nil
+	say := func(in observed[O], plan Plan) explain.Account { return account(in.Input, plan) }
+	return wake.Build(s, concurrent, c.steps()).
+		Explain(explain.Explainer(c.steps(), say, nil)).
+		Watch(source.Kind(s.Cache, kind.New(), wake.Self(c.remember, c.forget)),
+			&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.owners.OfPod}).
+		Runnable()
 }
 
 func (c *Controller[O]) remember(object O) {

@@ -1,7 +1,6 @@
 package wake
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -10,10 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"keelson.dev/kit/controller"
 	"keelson.dev/services/workload-controllers/internal/podset"
 	"keelson.dev/services/workload-controllers/internal/selectors"
 )
@@ -101,8 +100,8 @@ func (o Owners) Matching(object client.Object) []reconcile.Request {
 	return requests
 }
 
-// of asks for passes over the owner that has the object or those that could adopt it.
-func (o Owners) of(object client.Object) []reconcile.Request {
+// Of asks for passes over the owner that has the object or those that could adopt it.
+func (o Owners) Of(object client.Object) []reconcile.Request {
 	reference := metav1.GetControllerOfNoCopy(object)
 	switch {
 	case reference == nil:
@@ -116,13 +115,5 @@ func (o Owners) of(object client.Object) []reconcile.Request {
 
 // Owned wakes up the owners that have, had or could adopt an object that changed.
 func Owned[T client.Object](owners Owners) handler.TypedFuncs[T, reconcile.Request] {
-	wake := func(object T, q Queue) { Add(q, owners.of(object)) }
-	return handler.TypedFuncs[T, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q Queue) { wake(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q Queue) {
-			wake(e.ObjectOld, q)
-			wake(e.ObjectNew, q)
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], q Queue) { wake(e.Object, q) },
-	}
+	return controller.Each(func(object T, q Queue) { Add(q, owners.Of(object)) })
 }

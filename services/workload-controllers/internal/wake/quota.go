@@ -3,7 +3,6 @@ package wake
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -12,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -29,29 +27,16 @@ const (
 	quotaWoken = 8
 )
 
-// QuotaRule is what a controller declares that NewReconciler makes.
+// QuotaRule is what a controller declares that Build begins.
 var QuotaRule = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"resourcequotas"},
 	Verbs: []string{"list", "watch"}}
 
-// NewReconciler returns the controller of objects that make others: one whose creation a quota has refused is woken up
-// when the quota grows, goes, or less of it is used, and not only at its next retry.
-func NewReconciler(s *controller.Setup, concurrent int,
-	next reconcile.Reconciler) (ctrl.TypedController[reconcile.Request], error) {
+// Build begins the controller of objects that make others: one whose creation a quota has refused is woken up when the
+// quota grows, goes, or less of it is used, and not only at its next retry.
+func Build(s *controller.Setup, concurrent int, next reconcile.Reconciler) *controller.Builder[reconcile.Request] {
 	r := newRefused(next)
-	built, err := controller.NewReconciler(s, concurrent, reconcile.Reconciler(r))
-	if err != nil {
-		return nil, err
-	}
-	if err := built.Watch(source.Func(func(_ context.Context, q Queue) error {
-		r.start(q)
-		return nil
-	})); err != nil {
-		return nil, fmt.Errorf("preparing the queue: %w", err)
-	}
-	if err := built.Watch(source.Kind(s.Cache, &corev1.ResourceQuota{}, r.onQuota())); err != nil {
-		return nil, fmt.Errorf("watching ResourceQuotas: %w", err)
-	}
-	return built, nil
+	return controller.Build(s, concurrent, reconcile.Reconciler(r)).Queue(r.start).
+		Watch(source.Kind(s.Cache, &corev1.ResourceQuota{}, r.onQuota()))
 }
 
 // refused remembers the objects that wait for a quota, by namespace, with the turn in which each began to.

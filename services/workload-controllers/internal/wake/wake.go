@@ -5,15 +5,16 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"keelson.dev/kit/controller"
 )
 
 // Queue is what a controller works off.
-type Queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+type Queue = controller.Queue[reconcile.Request]
 
 // Request asks for a pass over one object.
 func Request(namespace, name string) reconcile.Request {

@@ -19,7 +19,6 @@
 package attachdetach
 
 import (
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,32 +62,16 @@ func Registration(settings Settings, concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, settings Settings, concurrent int) (controller.Runnable, error) {
-	stores, err := storesOf(s.Cache)
-	if err != nil {
-		return nil, err
-	}
-	c := build(client.WithFieldOwner(s.Client, Name), s.Live, stores, settings, s.Recorder)
-	built, err := controller.NewReconciler(s, concurrent, reconcile.TypedReconciler[target](c))
-	if err != nil {
-		return nil, err
-	}
-	for _, watch := range []struct {
-		what   string
-		source source.TypedSource[target]
-	}{
-		{"Pods", source.TypedKind(s.Cache, &corev1.Pod{}, c.onPod())},
-		{"PersistentVolumeClaims", source.TypedKind(s.Cache, &corev1.PersistentVolumeClaim{}, c.onClaim())},
-		{"PersistentVolumes", source.TypedKind(s.Cache, &corev1.PersistentVolume{}, c.onPV())},
-		{"VolumeAttachments", source.TypedKind(s.Cache, &storagev1.VolumeAttachment{}, c.onAttachment())},
-		{"Nodes", source.TypedKind(s.Cache, &corev1.Node{}, c.onNode())},
-		{"CSIDrivers", source.TypedKind(s.Cache, &storagev1.CSIDriver{}, c.onDriver())},
-	} {
-		if err := built.Watch(watch.source); err != nil {
-			return nil, fmt.Errorf("watching %s: %w", watch.what, err)
-		}
-	}
-	s.Explain(c.explain)
-	return built, nil
+	c := build(write.By(s).Client, s.Live, storesOf(s), settings, s.Recorder)
+	return controller.Build(s, concurrent, reconcile.TypedReconciler[target](c)).
+		Explain(c.explain).
+		Watch(source.TypedKind(s.Cache, &corev1.Pod{}, c.onPod()),
+			source.TypedKind(s.Cache, &corev1.PersistentVolumeClaim{}, c.onClaim()),
+			source.TypedKind(s.Cache, &corev1.PersistentVolume{}, c.onPV()),
+			source.TypedKind(s.Cache, &storagev1.VolumeAttachment{}, c.onAttachment()),
+			source.TypedKind(s.Cache, &corev1.Node{}, c.onNode()),
+			source.TypedKind(s.Cache, &storagev1.CSIDriver{}, c.onDriver())).
+		Runnable()
 }
 
 func build(api client.Client, live client.Reader, stores *stores, settings Settings, to recorder) *Controller {

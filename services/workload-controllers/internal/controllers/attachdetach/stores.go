@@ -11,11 +11,9 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/component-helpers/storage/ephemeral"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"keelson.dev/kit/controller"
 	"keelson.dev/kit/podview"
-	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/storeindex"
 )
 
@@ -38,21 +36,12 @@ type stores struct {
 	pods, claims, pvs, attachments, nodes, drivers toolscache.Indexer
 }
 
-func storesOf(from cache.Cache) (*stores, error) {
-	s := &stores{}
-	for _, kind := range []struct {
-		store  *toolscache.Indexer
-		object client.Object
-	}{{&s.pods, &corev1.Pod{}}, {&s.claims, &corev1.PersistentVolumeClaim{}}, {&s.pvs, &corev1.PersistentVolume{}},
-		{&s.attachments, &storagev1.VolumeAttachment{}}, {&s.nodes, &corev1.Node{}},
-		{&s.drivers, &storagev1.CSIDriver{}}} {
-		store, err := gate.StoreOf(from, kind.object)
-		if err != nil {
-			return nil, err
-		}
-		*kind.store = store
-	}
-	return s, s.index()
+func storesOf(s *controller.Setup) *stores {
+	all := &stores{pods: s.Store(&corev1.Pod{}), claims: s.Store(&corev1.PersistentVolumeClaim{}),
+		pvs: s.Store(&corev1.PersistentVolume{}), attachments: s.Store(&storagev1.VolumeAttachment{}),
+		nodes: s.Store(&corev1.Node{}), drivers: s.Store(&storagev1.CSIDriver{})}
+	s.Check(all.index())
+	return all
 }
 
 // index adds the indexes where they are missing.

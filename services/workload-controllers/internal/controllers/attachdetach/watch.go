@@ -7,30 +7,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
+	"keelson.dev/kit/controller"
 	"keelson.dev/services/workload-controllers/internal/storeindex"
 )
 
-type queue = workqueue.TypedRateLimitingInterface[target]
+type queue = controller.Queue[target]
 
 // on calls wake with each object that is new, gone, or of which something that counts has changed; for the last, with
 // what it was too.
 func on[O client.Object](same func(before, now O) bool, wake func(O, queue)) handler.TypedFuncs[O, target] {
-	return handler.TypedFuncs[O, target]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[O], q queue) { wake(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[O], q queue) {
-			if e.ObjectOld.GetUID() == e.ObjectNew.GetUID() && same(e.ObjectOld, e.ObjectNew) {
-				return
-			}
-			wake(e.ObjectOld, q)
-			wake(e.ObjectNew, q)
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[O], q queue) { wake(e.Object, q) },
+	each := controller.Each(wake)
+	update := each.UpdateFunc
+	each.UpdateFunc = func(ctx context.Context, e event.TypedUpdateEvent[O], q queue) {
+		if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || !same(e.ObjectOld, e.ObjectNew) {
+			update(ctx, e, q)
+		}
 	}
+	return each
 }
 
 // onPod wakes up the volumes of a bound Pod, and its node.

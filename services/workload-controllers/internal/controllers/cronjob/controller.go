@@ -12,13 +12,11 @@ package cronjob
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -27,7 +25,6 @@ import (
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/explain"
 	"keelson.dev/kit/rights"
-	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
@@ -57,36 +54,16 @@ func Registration(settings Settings, concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, settings Settings, concurrent int) (controller.Runnable, error) {
-	cronJobs, err := gate.StoreOf(s.Cache, &batchv1.CronJob{})
-	if err != nil {
-		return nil, err
-	}
-	jobs, err := gate.StoreOf(s.Cache, &batchv1.Job{})
-	if err != nil {
-		return nil, err
-	}
-	owned, err := ownerindex.Of[*batchv1.Job](jobs)
-	if err != nil {
-		return nil, err
-	}
-	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
+	own := write.By(s)
 	c := &Controller{
-		client: own, live: s.Live, owned: owned, gate: pending, recorder: s.Recorder, now: time.Now, settings: settings,
-		cronJobs: &write.Writer{Client: own, Kind: "cronjob", Gate: pending, Store: cronJobs},
-		jobs:     &write.Writer{Client: own, Kind: "cronjob.job", Gate: pending, Store: jobs},
+		client: own.Client, live: s.Live, owned: ownerindex.From(s, &batchv1.Job{}), gate: own.Gate,
+		recorder: s.Recorder, now: time.Now, settings: settings,
+		cronJobs: own.Gated("cronjob", &batchv1.CronJob{}), jobs: own.Gated("cronjob.job", &batchv1.Job{}),
 	}
-	built, err := wake.NewReconciler(s, concurrent, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.steps(), account, nil))
-	if err := built.Watch(source.Kind(s.Cache, &batchv1.CronJob{}, c.onCronJob())); err != nil {
-		return nil, fmt.Errorf("watching CronJobs: %w", err)
-	}
-	if err := built.Watch(source.Kind(s.Cache, &batchv1.Job{}, onJob())); err != nil {
-		return nil, fmt.Errorf("watching Jobs: %w", err)
-	}
-	return built, nil
+	return wake.Build(s, concurrent, c.steps()).
+		Explain(explain.Explainer(c.steps(), account, nil)).
+		Watch(source.Kind(s.Cache, &batchv1.CronJob{}, c.onCronJob()), source.Kind(s.Cache, &batchv1.Job{}, onJob())).
+		Runnable()
 }
 
 // onCronJob wakes up a CronJob that is new or asks for something else. Its status is this controller's own word.
@@ -109,10 +86,11 @@ func (c *Controller) onCronJob() handler.TypedFuncs[*batchv1.CronJob, reconcile.
 // onJob wakes up the CronJob whose Job has ended, is on its way out or has come to it. That a Job of its own is there
 // it knows, and how a Job fares does not concern it.
 func onJob() handler.TypedFuncs[*batchv1.Job, reconcile.Request] {
+	owners := wake.NewOwners(kind) // without selectors: a CronJob adopts none
 	return handler.TypedFuncs[*batchv1.Job, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*batchv1.Job], q wake.Queue) {
 			if outcome(e.Object) != "" {
-				wakeOwner(e.Object, q)
+				wake.Add(q, owners.Of(e.Object))
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*batchv1.Job], q wake.Queue) {
@@ -121,20 +99,14 @@ func onJob() handler.TypedFuncs[*batchv1.Job, reconcile.Request] {
 				(e.ObjectOld.DeletionTimestamp == nil) != (e.ObjectNew.DeletionTimestamp == nil)
 			moved := (before == nil) != (after == nil) || before != nil && before.UID != after.UID
 			if moved {
-				wakeOwner(e.ObjectOld, q)
+				wake.Add(q, owners.Of(e.ObjectOld))
 			}
 			if moved || changed {
-				wakeOwner(e.ObjectNew, q)
+				wake.Add(q, owners.Of(e.ObjectNew))
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*batchv1.Job], q wake.Queue) {
-			wakeOwner(e.Object, q)
+			wake.Add(q, owners.Of(e.Object))
 		},
-	}
-}
-
-func wakeOwner(job *batchv1.Job, q wake.Queue) {
-	if owner := metav1.GetControllerOfNoCopy(job); wake.Names(owner, kind.GroupKind()) {
-		q.Add(wake.Request(job.Namespace, owner.Name))
 	}
 }

@@ -8,17 +8,13 @@
 package csrapproving
 
 import (
-	"fmt"
-
 	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/explain"
+	"keelson.dev/services/workload-controllers/internal/write"
 )
 
 // Name is the controller's folder, half of its Lease's name, and its field manager.
@@ -43,16 +39,9 @@ func Registration(concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
-	c := &Controller{client: client.WithFieldOwner(s.Client, Name)}
-	built, err := controller.NewReconciler(s, concurrent, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.steps(), account, nil))
-	requests := source.Kind(s.Cache, &certificatesv1.CertificateSigningRequest{},
-		&handler.TypedEnqueueRequestForObject[*certificatesv1.CertificateSigningRequest]{})
-	if err := built.Watch(requests); err != nil {
-		return nil, fmt.Errorf("watching CertificateSigningRequests: %w", err)
-	}
-	return built, nil
+	c := &Controller{client: write.By(s).Client}
+	return controller.Build(s, concurrent, c.steps()).
+		Explain(explain.Explainer(c.steps(), account, nil)).
+		Watch(controller.Objects(s.Cache, &certificatesv1.CertificateSigningRequest{})).
+		Runnable()
 }

@@ -8,13 +8,8 @@
 package csrsigning
 
 import (
-	"fmt"
-
 	certificatesv1 "k8s.io/api/certificates/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/explain"
@@ -42,17 +37,9 @@ func Registration(files signers.Files, concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, files signers.Files, concurrent int) (controller.Runnable, error) {
-	own := client.WithFieldOwner(s.Client, Name)
-	c := &Controller{files: files, writer: &write.Writer{Client: own, Kind: "certificatesigningrequest"}}
-	built, err := controller.NewReconciler(s, concurrent, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.steps(), account, nil))
-	requests := source.Kind(s.Cache, &certificatesv1.CertificateSigningRequest{},
-		&handler.TypedEnqueueRequestForObject[*certificatesv1.CertificateSigningRequest]{})
-	if err := built.Watch(requests); err != nil {
-		return nil, fmt.Errorf("watching CertificateSigningRequests: %w", err)
-	}
-	return built, nil
+	c := &Controller{files: files, writer: write.By(s).Ungated("certificatesigningrequest")}
+	return controller.Build(s, concurrent, c.steps()).
+		Explain(explain.Explainer(c.steps(), account, nil)).
+		Watch(controller.Objects(s.Cache, &certificatesv1.CertificateSigningRequest{})).
+		Runnable()
 }

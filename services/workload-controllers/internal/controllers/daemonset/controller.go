@@ -15,7 +15,6 @@ package daemonset
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -23,7 +22,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -34,8 +32,6 @@ import (
 	"keelson.dev/kit/podview"
 	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
-	"keelson.dev/services/workload-controllers/internal/gate"
-	"keelson.dev/services/workload-controllers/internal/leanclient"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
@@ -84,54 +80,24 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.Runnable, error) {
-	lean, err := leanclient.New(s.Config)
-	if err != nil {
-		return nil, err
-	}
-	sets, err := gate.StoreOf(s.Cache, &appsv1.DaemonSet{})
-	if err != nil {
-		return nil, err
-	}
-	stored, err := gate.StoreOf(s.Cache, &appsv1.ControllerRevision{})
-	if err != nil {
-		return nil, err
-	}
-	revisions, err := ownerindex.Of[*appsv1.ControllerRevision](stored)
-	if err != nil {
-		return nil, err
-	}
-	own, pending := lean.WithStatuses(client.WithFieldOwner(s.Client, Name), Name), gate.New()
+	own, lean := write.LeanBy(s)
 	c := &Controller{
-		client: own, live: s.Live, revisions: revisions, placement: NewPlacement(), pods: feed.Index,
-		present: feed.Index.Register(present), gate: pending, owners: wake.NewOwners(kind),
-		writer: &write.Writer{Client: own, Kind: Name, Gate: pending, Store: sets},
-		history: &controllerrevision.Writer{Live: s.Live, Write: &write.Writer{Client: own,
-			Kind: "controllerrevision", Gate: pending, Store: stored}},
-		ops:      &podops.Operator{Client: lean, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
+		client: own.Client, live: s.Live, revisions: ownerindex.From(s, &appsv1.ControllerRevision{}),
+		placement: NewPlacement(), pods: feed.Index, present: feed.Index.Register(present), gate: own.Gate,
+		owners: wake.NewOwners(kind), writer: own.Gated(Name, &appsv1.DaemonSet{}),
+		history:  controllerrevision.NewWriter(s, own),
+		ops:      &podops.Operator{Client: lean, FieldManager: Name, Gate: own.Gate, Feed: feed, Log: s.Log},
 		recorder: s.Recorder, now: time.Now, memory: map[types.UID]memory{},
 	}
 	// A DaemonSet keeps a Pod on each of its nodes.
 	c.owners.Place = true
-	built, err := wake.NewReconciler(s, concurrent, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.steps(), account, nil))
-	if err := built.Watch(source.Kind(s.Cache, &appsv1.DaemonSet{}, wake.Self(c.put, c.forget))); err != nil {
-		return nil, fmt.Errorf("watching DaemonSets: %w", err)
-	}
-	if err := built.Watch(source.Kind(s.Cache, &appsv1.ControllerRevision{},
-		wake.Owned[*appsv1.ControllerRevision](c.owners))); err != nil {
-		return nil, fmt.Errorf("watching ControllerRevisions: %w", err)
-	}
-	if err := built.Watch(source.Kind(s.Cache, &corev1.Node{}, c.onNode())); err != nil {
-		return nil, fmt.Errorf("watching Nodes: %w", err)
-	}
-	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.owners.OfPod,
-		Delay: c.delay}); err != nil {
-		return nil, fmt.Errorf("watching Pods: %w", err)
-	}
-	return built, nil
+	return wake.Build(s, concurrent, c.steps()).
+		Explain(explain.Explainer(c.steps(), account, nil)).
+		Watch(source.Kind(s.Cache, &appsv1.DaemonSet{}, wake.Self(c.put, c.forget)),
+			source.Kind(s.Cache, &appsv1.ControllerRevision{}, wake.Owned[*appsv1.ControllerRevision](c.owners)),
+			source.Kind(s.Cache, &corev1.Node{}, c.onNode()),
+			&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.owners.OfPod, Delay: c.delay}).
+		Runnable()
 }
 
 // onNode wakes up the DaemonSets that a node's change makes a difference to.

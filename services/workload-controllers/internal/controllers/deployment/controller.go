@@ -17,7 +17,6 @@ package deployment
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -25,15 +24,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/explain"
 	"keelson.dev/kit/rights"
-	"keelson.dev/services/workload-controllers/internal/gate"
-	"keelson.dev/services/workload-controllers/internal/leanclient"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podset"
@@ -67,45 +63,19 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.Runnable, error) {
-	deployments, err := gate.StoreOf(s.Cache, &appsv1.Deployment{})
-	if err != nil {
-		return nil, err
-	}
-	replicaSets, err := gate.StoreOf(s.Cache, &appsv1.ReplicaSet{})
-	if err != nil {
-		return nil, err
-	}
-	sets, err := ownerindex.Of[*appsv1.ReplicaSet](replicaSets)
-	if err != nil {
-		return nil, err
-	}
-	lean, err := leanclient.New(s.Config)
-	if err != nil {
-		return nil, err
-	}
-	own, pending := lean.WithStatuses(client.WithFieldOwner(s.Client, Name), Name), gate.New()
+	own, _ := write.LeanBy(s)
 	c := &Controller{
-		client: own, live: s.Live, sets: sets, pods: feed.Index, gate: pending, owners: wake.NewOwners(kind),
-		recorder: s.Recorder, log: s.Log, now: time.Now,
-		deployments: &write.Writer{Client: own, Kind: "deployment", Gate: pending, Store: deployments},
-		replicaSets: &write.Writer{Client: own, Kind: "replicaset", Gate: pending, Store: replicaSets},
+		client: own.Client, live: s.Live, sets: ownerindex.From(s, &appsv1.ReplicaSet{}), pods: feed.Index,
+		gate: own.Gate, owners: wake.NewOwners(kind), recorder: s.Recorder, log: s.Log, now: time.Now,
+		deployments: own.Gated("deployment", &appsv1.Deployment{}),
+		replicaSets: own.Gated("replicaset", &appsv1.ReplicaSet{}),
 	}
-	built, err := wake.NewReconciler(s, concurrent, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.steps(), account, nil))
-	if err := built.Watch(source.Kind(s.Cache, &appsv1.Deployment{}, wake.Self(c.remember, c.forget))); err != nil {
-		return nil, fmt.Errorf("watching Deployments: %w", err)
-	}
-	if err := built.Watch(source.Kind(s.Cache, &appsv1.ReplicaSet{},
-		wake.Owned[*appsv1.ReplicaSet](c.owners))); err != nil {
-		return nil, fmt.Errorf("watching ReplicaSets: %w", err)
-	}
-	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod}); err != nil {
-		return nil, fmt.Errorf("watching Pods: %w", err)
-	}
-	return built, nil
+	return wake.Build(s, concurrent, c.steps()).
+		Explain(explain.Explainer(c.steps(), account, nil)).
+		Watch(source.Kind(s.Cache, &appsv1.Deployment{}, wake.Self(c.remember, c.forget)),
+			source.Kind(s.Cache, &appsv1.ReplicaSet{}, wake.Owned[*appsv1.ReplicaSet](c.owners)),
+			&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod}).
+		Runnable()
 }
 
 func (c *Controller) remember(d *appsv1.Deployment) { c.owners.Selectors.Put(d, d.Spec.Selector) }

@@ -12,7 +12,6 @@ package disruption
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -62,76 +61,45 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.Runnable, error) {
-	own := client.WithFieldOwner(s.Client, Name)
 	found, err := scales.Connect(s.Config, s.Client.RESTMapper())
 	if err != nil {
 		return nil, err
 	}
+	own := write.By(s)
 	c := &Controller{
-		client: own, writer: &write.Writer{Client: own, Kind: "poddisruptionbudget"}, pods: feed.Index,
+		client: own.Client, writer: own.Ungated("poddisruptionbudget"), pods: feed.Index,
 		selected: podset.NewSelections(feed.Index), scales: found, recorder: s.Recorder, now: time.Now,
 	}
-	built, err := controller.NewReconciler(s, concurrent, reconcile.Reconciler(budgetsAndPods{c.steps(), c.takeBack}))
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.steps(), account, nil))
-	s.ExplainKind("Pod", c.explainPod)
-	budgets := wake.Self(
-		func(b *policyv1.PodDisruptionBudget) { c.selected.Put(b, b.Spec.Selector) },
-		func(b *policyv1.PodDisruptionBudget) { c.selected.Remove(b) })
-	if err := built.Watch(source.Kind(s.Cache, &policyv1.PodDisruptionBudget{}, budgets)); err != nil {
-		return nil, fmt.Errorf("watching PodDisruptionBudgets: %w", err)
-	}
-	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: func(pod *corev1.Pod,
-		change podset.Change) []reconcile.Request {
-		requests := c.onPod(pod, change)
-		if _, stale := staleAt(pod); stale {
-			requests = append(requests, podRequest(pod))
-		}
-		return requests
-	}}); err != nil {
-		return nil, fmt.Errorf("watching Pods: %w", err)
-	}
-	for kind, watch := range map[string]source.SyncingSource{
-		"Deployments": source.Kind(s.Cache, &appsv1.Deployment{}, onScale(c, func(d *appsv1.Deployment) (
-			*int32, *corev1.PodTemplateSpec) {
-			return d.Spec.Replicas, &d.Spec.Template
-		})),
-		"ReplicaSets": source.Kind(s.Cache, &appsv1.ReplicaSet{}, onScale(c, func(r *appsv1.ReplicaSet) (
-			*int32, *corev1.PodTemplateSpec) {
-			return r.Spec.Replicas, &r.Spec.Template
-		})),
-		"StatefulSets": source.Kind(s.Cache, &appsv1.StatefulSet{}, onScale(c, func(s *appsv1.StatefulSet) (
-			*int32, *corev1.PodTemplateSpec) {
-			return s.Spec.Replicas, &s.Spec.Template
-		})),
-		"ReplicationControllers": source.Kind(s.Cache, &corev1.ReplicationController{}, onScale(c,
-			func(r *corev1.ReplicationController) (*int32, *corev1.PodTemplateSpec) {
-				return r.Spec.Replicas, r.Spec.Template
-			})),
-	} {
-		if err := built.Watch(watch); err != nil {
-			return nil, fmt.Errorf("watching %s: %w", kind, err)
-		}
-	}
-	return term{built, c.selected}, nil
+	return controller.Build(s, concurrent, reconcile.Reconciler(budgetsAndPods{c.steps(), c.takeBack})).
+		Explain(explain.Explainer(c.steps(), account, nil)).
+		ExplainKind("Pod", c.explainPod).
+		Watch(source.Kind(s.Cache, &policyv1.PodDisruptionBudget{}, wake.Self(c.remember, c.forget)),
+			&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod},
+			source.Kind(s.Cache, &appsv1.Deployment{}, onScale(c, ofDeployment)),
+			source.Kind(s.Cache, &appsv1.ReplicaSet{}, onScale(c, ofReplicaSet)),
+			source.Kind(s.Cache, &appsv1.StatefulSet{}, onScale(c, ofStatefulSet)),
+			source.Kind(s.Cache, &corev1.ReplicationController{}, onScale(c, ofReplicationController))).
+		// The selections are of no use after the term.
+		Last(c.selected.Close).
+		Runnable()
 }
 
-// term is the controller between winning its Lease and losing it. The selections are of no use after it.
-type term struct {
-	controller.Runnable
-	selected *podset.Selections
-}
+func (c *Controller) remember(b *policyv1.PodDisruptionBudget) { c.selected.Put(b, b.Spec.Selector) }
 
-// Start runs the controller until ctx ends.
-func (t term) Start(ctx context.Context) error {
-	defer t.selected.Close()
-	return t.Runnable.Start(ctx)
-}
+func (c *Controller) forget(b *policyv1.PodDisruptionBudget) { c.selected.Remove(b) }
 
-// onPod wakes up the budgets that select the Pod, or did before it changed.
+// onPod wakes up the budgets that a Pod's change concerns, and the Pod itself where it says that it is about to be
+// disrupted.
 func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Request {
+	requests := c.budgetsOf(pod, change)
+	if _, stale := staleAt(pod); stale {
+		requests = append(requests, podRequest(pod))
+	}
+	return requests
+}
+
+// budgetsOf asks for passes over the budgets that select the Pod, or did before it changed.
+func (c *Controller) budgetsOf(pod *corev1.Pod, change podset.Change) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, name := range c.selected.Concerned(pod, change) {
 		requests = append(requests, wake.Request(pod.Namespace, name))
@@ -151,9 +119,27 @@ func onScale[O client.Object](c *Controller, of func(O) (*int32, *corev1.PodTemp
 			}
 			made := &corev1.Pod{ObjectMeta: template.ObjectMeta}
 			made.Namespace = e.ObjectNew.GetNamespace()
-			for _, request := range c.onPod(made, podset.Change{}) {
+			for _, request := range c.budgetsOf(made, podset.Change{}) {
 				q.Add(request)
 			}
 		},
 	}
+}
+
+// What workloads say of the number of their Pods, and what these are made from.
+
+func ofDeployment(d *appsv1.Deployment) (*int32, *corev1.PodTemplateSpec) {
+	return d.Spec.Replicas, &d.Spec.Template
+}
+
+func ofReplicaSet(r *appsv1.ReplicaSet) (*int32, *corev1.PodTemplateSpec) {
+	return r.Spec.Replicas, &r.Spec.Template
+}
+
+func ofStatefulSet(s *appsv1.StatefulSet) (*int32, *corev1.PodTemplateSpec) {
+	return s.Spec.Replicas, &s.Spec.Template
+}
+
+func ofReplicationController(r *corev1.ReplicationController) (*int32, *corev1.PodTemplateSpec) {
+	return r.Spec.Replicas, r.Spec.Template
 }

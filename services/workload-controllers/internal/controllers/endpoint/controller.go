@@ -10,14 +10,12 @@ package endpoint
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/endpointslice/util"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -27,7 +25,6 @@ import (
 	"keelson.dev/kit/explain"
 	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/endpointfeed"
-	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podset"
 	"keelson.dev/services/workload-controllers/internal/wake"
@@ -61,33 +58,20 @@ func Registration(feed *podfeed.Feed, o Options, concurrent int) controller.Regi
 }
 
 func setup(s *controller.Setup, feed *podfeed.Feed, o Options, concurrent int) (controller.Runnable, error) {
-	store, err := gate.StoreOf(s.Cache, &corev1.Endpoints{})
-	if err != nil {
-		return nil, err
-	}
-	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
+	own := write.By(s)
 	c := &Controller{
-		client: own, gate: pending, services: endpointfeed.NewServices(feed.Index),
-		writer:  &write.Writer{Client: own, Kind: "endpoints", Gate: pending, Store: store},
+		client: own.Client, gate: own.Gate, services: endpointfeed.NewServices(feed.Index),
+		writer:  own.Gated("endpoints", &corev1.Endpoints{}),
 		changes: util.NewTriggerTimeTracker(), told: s.Recorder, gone: map[types.NamespacedName]bool{},
 	}
-	built, err := wake.NewReconciler(s, concurrent, c)
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.stepsOf(c.see), account, leaves))
-	for kind, watch := range map[string]source.SyncingSource{
-		"Services": source.Kind(s.Cache, &corev1.Service{}, c.onService()),
-		"Pods": &podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.services.OnPod,
-			Delay: func(podset.Change) time.Duration { return o.Batch }},
-		"Endpoints": source.Kind(s.Cache, &corev1.Endpoints{},
-			&handler.TypedEnqueueRequestForObject[*corev1.Endpoints]{}),
-	} {
-		if err := built.Watch(watch); err != nil {
-			return nil, fmt.Errorf("watching %s: %w", kind, err)
-		}
-	}
-	return c.services.Term(built), nil
+	return wake.Build(s, concurrent, c).
+		Explain(explain.Explainer(c.stepsOf(c.see), account, leaves)).
+		Watch(source.Kind(s.Cache, &corev1.Service{}, c.onService()),
+			&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.services.OnPod,
+				Delay: func(podset.Change) time.Duration { return o.Batch }},
+			controller.Objects(s.Cache, &corev1.Endpoints{})).
+		Last(c.services.Close).
+		Runnable()
 }
 
 // onService wakes up a Service also when it is gone: its Endpoints know nothing of it.

@@ -10,21 +10,18 @@
 package endpointslice
 
 import (
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/endpointslice/util"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/explain"
 	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/endpointfeed"
-	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podset"
 	"keelson.dev/services/workload-controllers/internal/wake"
@@ -63,37 +60,21 @@ func Registration(feed *podfeed.Feed, o Options, concurrent int) controller.Regi
 }
 
 func setup(s *controller.Setup, feed *podfeed.Feed, o Options, concurrent int) (controller.Runnable, error) {
-	store, err := gate.StoreOf(s.Cache, &discoveryv1.EndpointSlice{})
-	if err != nil {
-		return nil, err
-	}
-	slices, err := endpointfeed.SlicesOf(store, manager)
-	if err != nil {
-		return nil, err
-	}
-	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
+	own, slices := write.By(s), endpointfeed.SlicesBy(s, manager)
 	c := &Controller{
-		client: own, gate: pending, services: endpointfeed.NewServices(feed.Index), slices: slices,
-		writer:  &write.Writer{Client: own, Kind: "endpointslice", Gate: pending, Store: store},
+		client: own.Client, gate: own.Gate, services: endpointfeed.NewServices(feed.Index), slices: slices,
+		writer:  own.Gated("endpointslice", &discoveryv1.EndpointSlice{}),
 		changes: util.NewTriggerTimeTracker(), maxEndpoints: o.MaxEndpoints, told: s.Recorder,
 	}
-	built, err := wake.NewReconciler(s, concurrent, c.steps())
-	if err != nil {
-		return nil, err
-	}
 	services := explain.Explainer(c.stepsOf(c.see), account, leaves)
-	s.Explain(services)
-	s.ExplainKind("EndpointSlice", slices.Explainer("Service", services, leavesSlice))
-	for kind, watch := range map[string]source.SyncingSource{
-		"Services": source.Kind(s.Cache, &corev1.Service{}, wake.Self(c.services.Put, c.forget)),
-		"Pods": &podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.services.OnPod,
-			Delay: func(podset.Change) time.Duration { return o.Batch }},
-		"Nodes":          source.Kind(s.Cache, &corev1.Node{}, c.services.OnNode()),
-		"EndpointSlices": source.Kind(s.Cache, &discoveryv1.EndpointSlice{}, slices.OnSlice()),
-	} {
-		if err := built.Watch(watch); err != nil {
-			return nil, fmt.Errorf("watching %s: %w", kind, err)
-		}
-	}
-	return c.services.Term(built), nil
+	return wake.Build(s, concurrent, c.steps()).
+		Explain(services).
+		ExplainKind("EndpointSlice", slices.Explainer("Service", services, leavesSlice)).
+		Watch(source.Kind(s.Cache, &corev1.Service{}, wake.Self(c.services.Put, c.forget)),
+			&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.services.OnPod,
+				Delay: func(podset.Change) time.Duration { return o.Batch }},
+			source.Kind(s.Cache, &corev1.Node{}, c.services.OnNode()),
+			source.Kind(s.Cache, &discoveryv1.EndpointSlice{}, slices.OnSlice())).
+		Last(c.services.Close).
+		Runnable()
 }

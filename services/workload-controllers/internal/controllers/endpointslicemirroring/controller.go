@@ -9,13 +9,11 @@ package endpointslicemirroring
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -24,7 +22,6 @@ import (
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/explain"
 	"keelson.dev/services/workload-controllers/internal/endpointfeed"
-	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
@@ -57,38 +54,21 @@ func Registration(o Options, concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, o Options, concurrent int) (controller.Runnable, error) {
-	store, err := gate.StoreOf(s.Cache, &discoveryv1.EndpointSlice{})
-	if err != nil {
-		return nil, err
-	}
-	slices, err := endpointfeed.SlicesOf(store, manager)
-	if err != nil {
-		return nil, err
-	}
-	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
+	own, slices := write.By(s), endpointfeed.SlicesBy(s, manager)
 	c := &Controller{
-		client: own, gate: pending, slices: slices, maxEndpoints: o.MaxEndpoints,
-		writer: &write.Writer{Client: own, Kind: "mirroredslice", Gate: pending, Store: store},
-	}
-	built, err := wake.NewReconciler(s, concurrent, c.steps())
-	if err != nil {
-		return nil, err
+		client: own.Client, gate: own.Gate, slices: slices, maxEndpoints: o.MaxEndpoints,
+		writer: own.Gated("mirroredslice", &discoveryv1.EndpointSlice{}),
 	}
 	endpoints := explain.Explainer(c.steps(), account, nil)
-	s.Explain(endpoints)
 	// Of slices that it does not keep, the controller endpointslice tells.
-	s.ExplainKind("EndpointSlice", slices.Explainer("Endpoints", endpoints,
-		func(*discoveryv1.EndpointSlice) string { return "" }))
-	for kind, watch := range map[string]source.SyncingSource{
-		"Endpoints":      source.Kind(s.Cache, &corev1.Endpoints{}, c.onEndpoints(o.Batch)),
-		"Services":       source.Kind(s.Cache, &corev1.Service{}, onService()),
-		"EndpointSlices": source.Kind(s.Cache, &discoveryv1.EndpointSlice{}, slices.OnSlice()),
-	} {
-		if err := built.Watch(watch); err != nil {
-			return nil, fmt.Errorf("watching %s: %w", kind, err)
-		}
-	}
-	return built, nil
+	silent := func(*discoveryv1.EndpointSlice) string { return "" }
+	return wake.Build(s, concurrent, c.steps()).
+		Explain(endpoints).
+		ExplainKind("EndpointSlice", slices.Explainer("Endpoints", endpoints, silent)).
+		Watch(source.Kind(s.Cache, &corev1.Endpoints{}, c.onEndpoints(o.Batch)),
+			source.Kind(s.Cache, &corev1.Service{}, onService()),
+			source.Kind(s.Cache, &discoveryv1.EndpointSlice{}, slices.OnSlice())).
+		Runnable()
 }
 
 // onEndpoints wakes up Endpoints that came or changed. The slices of those that are gone go by their owner reference.

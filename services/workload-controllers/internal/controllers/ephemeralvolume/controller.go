@@ -11,12 +11,10 @@ package ephemeralvolume
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -51,21 +49,14 @@ func Registration(concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
-	own := client.WithFieldOwner(s.Client, Name)
-	c := &Controller{client: own, writer: &write.Writer{Client: own, Kind: "persistentvolumeclaim.ephemeral"},
+	own := write.By(s)
+	c := &Controller{client: own.Client, writer: own.Ungated("persistentvolumeclaim.ephemeral"),
 		recorder: s.Recorder, users: newUsers()}
-	built, err := wake.NewReconciler(s, concurrent, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.steps(), account, leaves))
-	if err := built.Watch(source.Kind(s.Cache, &corev1.Pod{}, c.onPod())); err != nil {
-		return nil, fmt.Errorf("watching Pods: %w", err)
-	}
-	if err := built.Watch(source.Kind(s.Cache, &corev1.PersistentVolumeClaim{}, c.onClaim())); err != nil {
-		return nil, fmt.Errorf("watching PersistentVolumeClaims: %w", err)
-	}
-	return built, nil
+	return wake.Build(s, concurrent, c.steps()).
+		Explain(explain.Explainer(c.steps(), account, leaves)).
+		Watch(source.Kind(s.Cache, &corev1.Pod{}, c.onPod()),
+			source.Kind(s.Cache, &corev1.PersistentVolumeClaim{}, c.onClaim())).
+		Runnable()
 }
 
 // onPod wakes up a Pod that is new. Its volumes never change.

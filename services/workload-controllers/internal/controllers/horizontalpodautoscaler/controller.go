@@ -31,7 +31,6 @@ import (
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1"
 	"k8s.io/metrics/pkg/client/custom_metrics"
 	"k8s.io/metrics/pkg/client/external_metrics"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -74,32 +73,25 @@ func Registration(feed *podfeed.Feed, settings Settings, concurrent int) control
 }
 
 func setup(s *controller.Setup, feed *podfeed.Feed, settings Settings, concurrent int) (controller.Runnable, error) {
-	own := client.WithFieldOwner(s.Client, Name)
 	found, sources, err := connect(s.Config, s.Client.RESTMapper())
 	if err != nil {
 		return nil, err
 	}
+	own := write.By(s)
 	c := &Controller{
-		client: own, writer: &write.Writer{Client: own, Kind: "horizontalpodautoscaler"}, pods: feed.Index,
+		client: own.Client, writer: own.Ungated("horizontalpodautoscaler"), pods: feed.Index,
 		selected: podset.NewSelections(feed.Index), scales: found, sources: sources, recorder: s.Recorder,
 		settings: settings, now: time.Now, histories: map[types.NamespacedName]known{},
 	}
-	built, err := controller.NewReconciler(s, concurrent, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.steps(), account, nil))
-	autoscalers := source.Kind(s.Cache, &autoscalingv2.HorizontalPodAutoscaler{}, c.onAutoscaler())
-	if err := built.Watch(autoscalers); err != nil {
-		return nil, fmt.Errorf("watching HorizontalPodAutoscalers: %w", err)
-	}
 	// Pods wake nobody up: what matters of them is read each period.
-	pods := &podfeed.Source{Feed: feed, Cache: s.Cache,
-		Requests: func(*corev1.Pod, podset.Change) []reconcile.Request { return nil }}
-	if err := built.Watch(pods); err != nil {
-		return nil, fmt.Errorf("watching Pods: %w", err)
-	}
-	return term{built, c.selected}, nil
+	nobody := func(*corev1.Pod, podset.Change) []reconcile.Request { return nil }
+	return controller.Build(s, concurrent, c.steps()).
+		Explain(explain.Explainer(c.steps(), account, nil)).
+		Watch(source.Kind(s.Cache, &autoscalingv2.HorizontalPodAutoscaler{}, c.onAutoscaler()),
+			&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: nobody}).
+		// The selections are of no use after the term.
+		Last(c.selected.Close).
+		Runnable()
 }
 
 // connect makes the clients for what is no part of the cache.
@@ -135,16 +127,4 @@ func (c *Controller) onAutoscaler() handler.TypedFuncs[*autoscalingv2.Horizontal
 		}
 	}
 	return on
-}
-
-// term is the controller between winning its Lease and losing it. The selections are of no use after it.
-type term struct {
-	controller.Runnable
-	selected *podset.Selections
-}
-
-// Start runs the controller until ctx ends.
-func (t term) Start(ctx context.Context) error {
-	defer t.selected.Close()
-	return t.Runnable.Start(ctx)
 }

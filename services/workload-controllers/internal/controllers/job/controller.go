@@ -20,7 +20,6 @@ package job
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -28,8 +27,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -37,8 +36,6 @@ import (
 	"keelson.dev/kit/explain"
 	"keelson.dev/kit/podview"
 	"keelson.dev/kit/rights"
-	"keelson.dev/services/workload-controllers/internal/gate"
-	"keelson.dev/services/workload-controllers/internal/leanclient"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
@@ -77,46 +74,30 @@ var openPods = podset.Fold{Name: "not ended, of a Job", Listed: true, Holds: fun
 }}
 
 func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.Runnable, error) {
-	lean, err := leanclient.New(s.Config)
-	if err != nil {
-		return nil, err
-	}
-	jobs, err := gate.StoreOf(s.Cache, &batchv1.Job{})
-	if err != nil {
-		return nil, err
-	}
-	pods, err := gate.StoreOf(s.Cache, &corev1.Pod{})
-	if err != nil {
-		return nil, err
-	}
-	own, pending := lean.WithStatuses(client.WithFieldOwner(s.Client, Name), Name), gate.New()
+	own, lean := write.LeanBy(s)
 	c := &Controller{
-		client: own, live: s.Live, jobs: jobs, pods: feed.Index, gate: pending, owners: wake.NewOwners(kind),
-		open: feed.Index.Register(openPods), done: feed.Index.Register(podset.WithFinalizer(tracking)),
-		writer:   &write.Writer{Client: own, Kind: Name, Gate: pending, Store: jobs},
-		ops:      &podops.Operator{Client: lean, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
+		client: own.Client, live: s.Live, jobs: s.Store(&batchv1.Job{}), pods: feed.Index, gate: own.Gate,
+		owners: wake.NewOwners(kind), open: feed.Index.Register(openPods),
+		done: feed.Index.Register(podset.WithFinalizer(tracking)), writer: own.Gated(Name, &batchv1.Job{}),
+		ops:      &podops.Operator{Client: lean, FieldManager: Name, Gate: own.Gate, Feed: feed, Log: s.Log},
 		recorder: s.Recorder, now: time.Now, written: map[types.UID]time.Time{},
 	}
-	built, err := wake.NewReconciler(s, concurrent, reconciler{c.steps(), c.letGo})
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.steps(), account, leaves))
-	onJob := wake.Self(c.remember, c.forget)
-	onJob.DeleteFunc = func(_ context.Context, e event.TypedDeleteEvent[*batchv1.Job], q wake.Queue) {
+	return wake.Build(s, concurrent, reconciler{c.steps(), c.letGo}).
+		Explain(explain.Explainer(c.steps(), account, leaves)).
+		Watch(source.Kind(s.Cache, &batchv1.Job{}, c.onJob()),
+			&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod},
+			&sweep{controller: c, feed: feed, cache: s.Cache, pods: s.Store(&corev1.Pod{})}).
+		Runnable()
+}
+
+// onJob wakes up a Job that changed, and the Pods of one that is gone.
+func (c *Controller) onJob() handler.TypedFuncs[*batchv1.Job, reconcile.Request] {
+	on := wake.Self(c.remember, c.forget)
+	on.DeleteFunc = func(_ context.Context, e event.TypedDeleteEvent[*batchv1.Job], q wake.Queue) {
 		wake.Add(q, c.bereaved(e.Object))
 		c.forget(e.Object)
 	}
-	if err := built.Watch(source.Kind(s.Cache, &batchv1.Job{}, onJob)); err != nil {
-		return nil, fmt.Errorf("watching Jobs: %w", err)
-	}
-	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod}); err != nil {
-		return nil, fmt.Errorf("watching Pods: %w", err)
-	}
-	if err := built.Watch(&sweep{controller: c, feed: feed, cache: s.Cache, pods: pods}); err != nil {
-		return nil, fmt.Errorf("looking for Pods without a Job: %w", err)
-	}
-	return built, nil
+	return on
 }
 
 // onPod wakes up the Jobs that have, had or could adopt the Pod, and a pass over the Pod where there is none.

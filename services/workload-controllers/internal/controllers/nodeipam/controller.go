@@ -12,11 +12,9 @@ package nodeipam
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -51,33 +49,18 @@ func setup(s *controller.Setup, settings Settings) (controller.Runnable, error) 
 	if err != nil {
 		return nil, err
 	}
-	own := client.WithFieldOwner(s.Client, Name)
-	c := &Controller{reader: own, live: s.Live, writer: &write.Writer{Client: own, Kind: "node"},
+	own := write.By(s)
+	c := &Controller{reader: own.Client, live: s.Live, writer: own.Ungated("node"),
 		recorder: s.Recorder, log: s.Log, ledger: newLedger(pools)}
 	const concurrent = 1 // see Controller
-	built, err := controller.NewReconciler(s, concurrent, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.steps(), account, nil))
-	if err := built.Watch(source.Kind(s.Cache, &corev1.Node{}, c.onNode())); err != nil {
-		return nil, fmt.Errorf("watching Nodes: %w", err)
-	}
-	return term{c, built}, nil
-}
-
-// term is one term as leader.
-type term struct {
-	controller *Controller
-	next       controller.Runnable
-}
-
-// Start implements controller.Runnable.
-func (t term) Start(ctx context.Context) error {
-	if _, err := t.controller.recount(ctx); err != nil {
-		return err
-	}
-	return t.next.Start(ctx)
+	return controller.Build(s, concurrent, c.steps()).
+		Explain(explain.Explainer(c.steps(), account, nil)).
+		Watch(source.Kind(s.Cache, &corev1.Node{}, c.onNode())).
+		First(func(ctx context.Context) error {
+			_, err := c.recount(ctx)
+			return err
+		}).
+		Runnable()
 }
 
 // onNode wakes up a Node without ranges when it changes, and one that waits for them when another is gone.

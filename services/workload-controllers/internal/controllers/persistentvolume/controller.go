@@ -17,7 +17,7 @@
 package persistentvolume
 
 import (
-	"fmt"
+	"context"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -60,30 +60,19 @@ func Registration(volumes *Volumes, concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, volumes *Volumes, concurrent int) (controller.Runnable, error) {
-	stores, err := storesOf(s.Cache)
-	if err != nil {
-		return nil, err
-	}
-	c := build(client.WithFieldOwner(s.Client, Name), s.Live, stores, s.Recorder)
-	built, err := controller.NewReconciler(s, concurrent, reconcile.Reconciler(c))
-	if err != nil {
-		return nil, err
-	}
-	if err := built.Watch(source.Kind(s.Cache, &corev1.PersistentVolume{}, c.onVolume())); err != nil {
-		return nil, fmt.Errorf("watching PersistentVolumes: %w", err)
-	}
-	if err := built.Watch(source.Kind(s.Cache, &corev1.PersistentVolumeClaim{}, c.onClaim())); err != nil {
-		return nil, fmt.Errorf("watching PersistentVolumeClaims: %w", err)
-	}
-	if err := built.Watch(source.Kind(s.Cache, &storagev1.StorageClass{}, c.onClass())); err != nil {
-		return nil, fmt.Errorf("watching StorageClasses: %w", err)
-	}
-	if err := built.Watch(source.Kind(s.Cache, &corev1.Node{}, c.onNode())); err != nil {
-		return nil, fmt.Errorf("watching Nodes: %w", err)
-	}
-	s.Explain(c.explainClaims())
-	volumes.lead(c.explainVolumes())
-	return term{built, volumes}, nil
+	c := build(write.By(s).Client, s.Live, storesOf(s), s.Recorder)
+	return controller.Build(s, concurrent, reconcile.Reconciler(c)).
+		Explain(c.explainClaims()).
+		Watch(source.Kind(s.Cache, &corev1.PersistentVolume{}, c.onVolume()),
+			source.Kind(s.Cache, &corev1.PersistentVolumeClaim{}, c.onClaim()),
+			source.Kind(s.Cache, &storagev1.StorageClass{}, c.onClass()),
+			source.Kind(s.Cache, &corev1.Node{}, c.onNode())).
+		First(func(context.Context) error {
+			volumes.lead(c.explainVolumes())
+			return nil
+		}).
+		Last(func() { volumes.lead(nil) }).
+		Runnable()
 }
 
 func build(api client.Client, live client.Reader, stores stores, to recorder) *Controller {

@@ -10,7 +10,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"keelson.dev/kit/controller"
 	"keelson.dev/kit/explain"
 	"keelson.dev/kit/introspect"
 	"keelson.dev/kit/localvolume"
@@ -39,18 +38,6 @@ func (v *Volumes) lead(e introspect.Explainer) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.explain = e
-}
-
-// term is the controller between winning its Lease and losing it.
-type term struct {
-	controller.Runnable
-	volumes *Volumes
-}
-
-// Start runs the controller until ctx ends.
-func (t term) Start(ctx context.Context) error {
-	defer t.volumes.lead(nil)
-	return t.Runnable.Start(ctx)
 }
 
 // explainClaims answers for claims, without taking a free volume in hand: a claim that could have one has it, or a pass

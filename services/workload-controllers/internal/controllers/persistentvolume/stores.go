@@ -6,10 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"keelson.dev/kit/controller"
 	"keelson.dev/kit/localvolume"
-	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/storeindex"
 )
 
@@ -27,19 +26,11 @@ type stores struct {
 	claims, volumes, classes toolscache.Indexer
 }
 
-func storesOf(from cache.Cache) (stores, error) {
-	var s stores
-	var err error
-	if s.claims, err = gate.StoreOf(from, &corev1.PersistentVolumeClaim{}); err != nil {
-		return s, err
-	}
-	if s.volumes, err = gate.StoreOf(from, &corev1.PersistentVolume{}); err != nil {
-		return s, err
-	}
-	if s.classes, err = gate.StoreOf(from, &storagev1.StorageClass{}); err != nil {
-		return s, err
-	}
-	return s, s.index()
+func storesOf(s *controller.Setup) stores {
+	all := stores{claims: s.Store(&corev1.PersistentVolumeClaim{}), volumes: s.Store(&corev1.PersistentVolume{}),
+		classes: s.Store(&storagev1.StorageClass{})}
+	s.Check(all.index())
+	return all
 }
 
 // index adds the indexes where they are missing.

@@ -17,7 +17,7 @@ const Name = "replicaset"
 
 // Registration describes the controller. concurrent is how many ReplicaSets it works on at once.
 func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
-	return replicas.Register(&replicas.Kind[*appsv1.ReplicaSet]{
+	return replicas.Registration(&replicas.Kind[*appsv1.ReplicaSet]{
 		Controller: Name, EventSource: "replicaset-controller",
 		GVK: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), Resource: "replicasets",
 		New:         func() *appsv1.ReplicaSet { return &appsv1.ReplicaSet{} },

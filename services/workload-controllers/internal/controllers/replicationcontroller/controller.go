@@ -21,7 +21,7 @@ const Name = "replicationcontroller"
 
 // Registration describes the controller. concurrent is how many ReplicationControllers it works on at once.
 func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
-	return replicas.Register(&replicas.Kind[*corev1.ReplicationController]{
+	return replicas.Registration(&replicas.Kind[*corev1.ReplicationController]{
 		Controller: Name, EventSource: "replication-controller",
 		GVK: corev1.SchemeGroupVersion.WithKind("ReplicationController"), Resource: "replicationcontrollers",
 		New: func() *corev1.ReplicationController { return &corev1.ReplicationController{} },

@@ -11,19 +11,15 @@
 package resourceclaim
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/explain"
 	"keelson.dev/kit/rights"
-	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
@@ -55,26 +51,13 @@ func Registration(concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
-	stores, err := storesOf(s.Cache)
-	if err != nil {
-		return nil, err
-	}
-	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
-	c := &Controller{client: own, live: s.Live, stores: stores, gate: pending, recorder: s.Recorder,
-		writer: &write.Writer{Client: own, Kind: "resourceclaim", Gate: pending, Store: stores.claims}}
-	built, err := wake.NewReconciler(s, concurrent, reconcile.Reconciler(c))
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.podSteps(), account, leaves))
-	if err := built.Watch(source.Kind(s.Cache, &corev1.Pod{}, c.onPod())); err != nil {
-		return nil, fmt.Errorf("watching Pods: %w", err)
-	}
-	if err := built.Watch(source.Kind(s.Cache, &resourcev1.ResourceClaim{}, c.onClaim())); err != nil {
-		return nil, fmt.Errorf("watching ResourceClaims: %w", err)
-	}
-	if err := built.Watch(source.Kind(s.Cache, &resourcev1.ResourceClaimTemplate{}, c.onTemplate())); err != nil {
-		return nil, fmt.Errorf("watching ResourceClaimTemplates: %w", err)
-	}
-	return built, nil
+	own := write.By(s)
+	c := &Controller{client: own.Client, live: s.Live, stores: storesOf(s), gate: own.Gate, recorder: s.Recorder,
+		writer: own.Gated("resourceclaim", &resourcev1.ResourceClaim{})}
+	return wake.Build(s, concurrent, reconcile.Reconciler(c)).
+		Explain(explain.Explainer(c.podSteps(), account, leaves)).
+		Watch(source.Kind(s.Cache, &corev1.Pod{}, c.onPod()),
+			source.Kind(s.Cache, &resourcev1.ResourceClaim{}, c.onClaim()),
+			source.Kind(s.Cache, &resourcev1.ResourceClaimTemplate{}, c.onTemplate())).
+		Runnable()
 }

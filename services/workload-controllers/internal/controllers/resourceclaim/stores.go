@@ -7,10 +7,8 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/kit/controller"
 	"keelson.dev/services/workload-controllers/internal/storeindex"
 )
 
@@ -26,20 +24,11 @@ type stores struct {
 	pods, claims, templates toolscache.Indexer
 }
 
-func storesOf(from cache.Cache) (stores, error) {
-	var s stores
-	for _, kind := range []struct {
-		store  *toolscache.Indexer
-		object client.Object
-	}{{&s.pods, &corev1.Pod{}}, {&s.claims, &resourcev1.ResourceClaim{}},
-		{&s.templates, &resourcev1.ResourceClaimTemplate{}}} {
-		store, err := gate.StoreOf(from, kind.object)
-		if err != nil {
-			return s, err
-		}
-		*kind.store = store
-	}
-	return s, s.index()
+func storesOf(s *controller.Setup) stores {
+	all := stores{pods: s.Store(&corev1.Pod{}), claims: s.Store(&resourcev1.ResourceClaim{}),
+		templates: s.Store(&resourcev1.ResourceClaimTemplate{})}
+	s.Check(all.index())
+	return all
 }
 
 // index adds the indexes where they are missing.

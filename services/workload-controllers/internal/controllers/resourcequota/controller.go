@@ -11,7 +11,6 @@ package resourcequota
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -19,13 +18,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/explain"
 	"keelson.dev/kit/quota"
-	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podset"
 	"keelson.dev/services/workload-controllers/internal/wake"
@@ -53,50 +50,25 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.Runnable, error) {
-	quotas, err := gate.StoreOf(s.Cache, &corev1.ResourceQuota{})
-	if err != nil {
-		return nil, err
-	}
-	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
+	own := write.By(s)
 	c := &Controller{
-		client: own, writer: &write.Writer{Client: own, Kind: Name, Gate: pending, Store: quotas}, gate: pending,
+		client: own.Client, writer: own.Gated(Name, &corev1.ResourceQuota{}), gate: own.Gate,
 		pods: feed.Index, ledger: NewLedger(), now: time.Now, filled: &times{at: map[types.UID]time.Time{}},
 	}
 	c.kinds = &Kinds{cache: s.Cache, mapper: s.Client.RESTMapper(), live: s.Live, changed: c.onObject, gone: c.onGone,
 		watched: map[schema.GroupResource]*watched{}}
-	built, err := controller.NewReconciler(s, concurrent, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.steps(), tell, nil))
-	if err := built.Watch(source.Func(func(_ context.Context, queue wake.Queue) error {
-		c.queue = queue
-		return nil
-	})); err != nil {
-		return nil, fmt.Errorf("watching what is counted: %w", err)
-	}
-	if err := built.Watch(source.Kind(s.Cache, &corev1.ResourceQuota{}, wake.Self(
-		func(q *corev1.ResourceQuota) { c.ledger.Open(q, c.now()) }, c.forget))); err != nil {
-		return nil, fmt.Errorf("watching ResourceQuotas: %w", err)
-	}
-	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod,
-		Delay: func(podset.Change) time.Duration { return delay }}); err != nil {
-		return nil, fmt.Errorf("watching Pods: %w", err)
-	}
-	return term{built, c.kinds}, nil
+	return controller.Build(s, concurrent, c.steps()).
+		Explain(explain.Explainer(c.steps(), tell, nil)).
+		Queue(func(q wake.Queue) { c.queue = q }).
+		Watch(source.Kind(s.Cache, &corev1.ResourceQuota{}, wake.Self(c.open, c.forget)),
+			&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod,
+				Delay: func(podset.Change) time.Duration { return delay }}).
+		// Nothing is counted after the term.
+		Last(func() { c.kinds.Keep(context.Background(), nil) }).
+		Runnable()
 }
 
-// term is the controller between winning its Lease and losing it. Nothing is counted after it.
-type term struct {
-	controller.Runnable
-	kinds *Kinds
-}
-
-// Start runs the controller until ctx ends.
-func (t term) Start(ctx context.Context) error {
-	defer t.kinds.Keep(context.WithoutCancel(ctx), nil)
-	return t.Runnable.Start(ctx)
-}
+func (c *Controller) open(q *corev1.ResourceQuota) { c.ledger.Open(q, c.now()) }
 
 // forget drops what is remembered about a quota that is gone, and watches what it alone counted no more.
 func (c *Controller) forget(q *corev1.ResourceQuota) {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"keelson.dev/kit/controller"
 	"keelson.dev/kit/follow"
 	"keelson.dev/kit/quota"
 )
@@ -95,13 +96,9 @@ func (k *Kinds) objectOf(ctx context.Context, kind schema.GroupResource) (client
 }
 
 func (k *Kinds) watch(ctx context.Context, kind schema.GroupResource, object client.Object) (*watched, error) {
-	found, err := k.cache.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	informer, err := controller.Informer(ctx, k.cache, object, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, fmt.Errorf("watching %s: %w", kind, err)
-	}
-	informer, ok := found.(toolscache.SharedIndexInformer)
-	if !ok {
-		return nil, fmt.Errorf("the informer of %s is a %T, which has no store", kind, found)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -2,18 +2,15 @@
 package rootca
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/explain"
 	"keelson.dev/services/workload-controllers/internal/owncache"
 	"keelson.dev/services/workload-controllers/internal/wake"
+	"keelson.dev/services/workload-controllers/internal/write"
 )
 
 // Name is the controller's folder, half of its Lease's name, and its field manager.
@@ -40,19 +37,11 @@ func setup(s *controller.Setup, rootCA string, concurrent int) (controller.Runna
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{client: client.WithFieldOwner(s.Client, Name), published: published, rootCA: rootCA}
-	built, err := wake.NewReconciler(s, concurrent, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.steps(), account, nil))
-	namespaces := source.Kind(s.Cache, &corev1.Namespace{}, &handler.TypedEnqueueRequestForObject[*corev1.Namespace]{})
-	if err := built.Watch(namespaces); err != nil {
-		return nil, fmt.Errorf("watching Namespaces: %w", err)
-	}
-	configMaps := source.Kind(published, &corev1.ConfigMap{}, wake.NamespaceOf[*corev1.ConfigMap](name))
-	if err := built.Watch(configMaps); err != nil {
-		return nil, fmt.Errorf("watching ConfigMaps: %w", err)
-	}
-	return owncache.With(published, built), nil
+	c := &Controller{client: write.By(s).Client, published: published, rootCA: rootCA}
+	return wake.Build(s, concurrent, c.steps()).
+		Explain(explain.Explainer(c.steps(), account, nil)).
+		Watch(controller.Objects(s.Cache, &corev1.Namespace{}),
+			source.Kind(published, &corev1.ConfigMap{}, wake.NamespaceOf[*corev1.ConfigMap](name))).
+		Beside(published.Start).
+		Runnable()
 }

@@ -2,17 +2,14 @@
 package serviceaccount
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/explain"
 	"keelson.dev/services/workload-controllers/internal/wake"
+	"keelson.dev/services/workload-controllers/internal/write"
 )
 
 // Name is the controller's folder, half of its Lease's name, and its field manager.
@@ -33,20 +30,11 @@ func Registration(concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
-	c := &Controller{client: client.WithFieldOwner(s.Client, Name)}
-	built, err := wake.NewReconciler(s, concurrent, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.steps(), account, nil))
-	s.ExplainKind("ServiceAccount", c.explainAccount)
-	namespaces := source.Kind(s.Cache, &corev1.Namespace{}, &handler.TypedEnqueueRequestForObject[*corev1.Namespace]{})
-	if err := built.Watch(namespaces); err != nil {
-		return nil, fmt.Errorf("watching Namespaces: %w", err)
-	}
-	accounts := source.Kind(s.Cache, &corev1.ServiceAccount{}, wake.NamespaceOf[*corev1.ServiceAccount](name))
-	if err := built.Watch(accounts); err != nil {
-		return nil, fmt.Errorf("watching ServiceAccounts: %w", err)
-	}
-	return built, nil
+	c := &Controller{client: write.By(s).Client}
+	return wake.Build(s, concurrent, c.steps()).
+		Explain(explain.Explainer(c.steps(), account, nil)).
+		ExplainKind("ServiceAccount", c.explainAccount).
+		Watch(controller.Objects(s.Cache, &corev1.Namespace{}),
+			source.Kind(s.Cache, &corev1.ServiceAccount{}, wake.NamespaceOf[*corev1.ServiceAccount](name))).
+		Runnable()
 }

@@ -8,13 +8,8 @@
 package servicecidr
 
 import (
-	"fmt"
-
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/explain"
@@ -41,17 +36,10 @@ func Registration(concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
-	own := client.WithFieldOwner(s.Client, Name)
-	c := &Controller{reader: own, live: s.Live, writer: &write.Writer{Client: own, Kind: "servicecidr"}}
-	built, err := controller.NewReconciler(s, concurrent, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.steps(), account, nil))
-	ranges := source.Kind(s.Cache, &networkingv1.ServiceCIDR{},
-		&handler.TypedEnqueueRequestForObject[*networkingv1.ServiceCIDR]{})
-	if err := built.Watch(ranges); err != nil {
-		return nil, fmt.Errorf("watching ServiceCIDRs: %w", err)
-	}
-	return built, nil
+	own := write.By(s)
+	c := &Controller{reader: own.Client, live: s.Live, writer: own.Ungated("servicecidr")}
+	return controller.Build(s, concurrent, c.steps()).
+		Explain(explain.Explainer(c.steps(), account, nil)).
+		Watch(controller.Objects(s.Cache, &networkingv1.ServiceCIDR{})).
+		Runnable()
 }

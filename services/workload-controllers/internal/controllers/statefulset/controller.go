@@ -18,14 +18,12 @@ package statefulset
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -35,8 +33,6 @@ import (
 	"keelson.dev/kit/explain"
 	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
-	"keelson.dev/services/workload-controllers/internal/gate"
-	"keelson.dev/services/workload-controllers/internal/leanclient"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
@@ -71,69 +67,29 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.Runnable, error) {
-	c, err := build(s, feed)
-	if err != nil {
-		return nil, err
-	}
-	built, err := wake.NewReconciler(s, concurrent, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.steps(), account, nil))
-	if err := built.Watch(source.Kind(s.Cache, &appsv1.StatefulSet{}, wake.Self(c.remember, c.forget))); err != nil {
-		return nil, fmt.Errorf("watching StatefulSets: %w", err)
-	}
-	if err := built.Watch(source.Kind(s.Cache, &appsv1.ControllerRevision{},
-		wake.Owned[*appsv1.ControllerRevision](c.owners))); err != nil {
-		return nil, fmt.Errorf("watching ControllerRevisions: %w", err)
-	}
-	if err := built.Watch(source.Kind(s.Cache, &corev1.PersistentVolumeClaim{}, c.onClaim())); err != nil {
-		return nil, fmt.Errorf("watching PersistentVolumeClaims: %w", err)
-	}
-	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.owners.OfPod}); err != nil {
-		return nil, fmt.Errorf("watching Pods: %w", err)
-	}
-	return built, nil
+	c := assemble(s, feed)
+	return wake.Build(s, concurrent, c.steps()).
+		Explain(explain.Explainer(c.steps(), account, nil)).
+		Watch(source.Kind(s.Cache, &appsv1.StatefulSet{}, wake.Self(c.remember, c.forget)),
+			source.Kind(s.Cache, &appsv1.ControllerRevision{}, wake.Owned[*appsv1.ControllerRevision](c.owners)),
+			source.Kind(s.Cache, &corev1.PersistentVolumeClaim{}, c.onClaim()),
+			&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.owners.OfPod}).
+		Runnable()
 }
 
-func build(s *controller.Setup, feed *podfeed.Feed) (*Controller, error) {
-	lean, err := leanclient.New(s.Config)
-	if err != nil {
-		return nil, err
-	}
-	sets, err := gate.StoreOf(s.Cache, &appsv1.StatefulSet{})
-	if err != nil {
-		return nil, err
-	}
-	history, err := gate.StoreOf(s.Cache, &appsv1.ControllerRevision{})
-	if err != nil {
-		return nil, err
-	}
-	revisions, err := ownerindex.Of[*appsv1.ControllerRevision](history)
-	if err != nil {
-		return nil, err
-	}
-	storage, err := gate.StoreOf(s.Cache, &corev1.PersistentVolumeClaim{})
-	if err != nil {
-		return nil, err
-	}
-	claims, err := ownerindex.Of[*corev1.PersistentVolumeClaim](storage)
-	if err != nil {
-		return nil, err
-	}
-	if err := indexClaims(storage); err != nil {
-		return nil, err
-	}
-	own, pending := lean.WithStatuses(client.WithFieldOwner(s.Client, Name), Name), gate.New()
+func assemble(s *controller.Setup, feed *podfeed.Feed) *Controller {
+	own, lean := write.LeanBy(s)
+	storage := s.Store(&corev1.PersistentVolumeClaim{})
+	s.Check(indexClaims(storage))
 	return &Controller{
-		client: own, live: s.Live, pods: feed.Index, revisions: revisions, claims: claims, storage: storage,
-		owners: wake.NewOwners(kind), gate: pending, recorder: s.Recorder, log: s.Log, now: time.Now,
-		sets:        &write.Writer{Client: own, Kind: Name, Gate: pending, Store: sets},
-		claimWriter: &write.Writer{Client: own, Kind: "persistentvolumeclaim", Gate: pending, Store: storage},
-		history: &controllerrevision.Writer{Live: s.Live,
-			Write: &write.Writer{Client: own, Kind: "controllerrevision", Gate: pending, Store: history}},
-		ops: &podops.Operator{Client: lean, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
-	}, nil
+		client: own.Client, live: s.Live, pods: feed.Index, revisions: ownerindex.From(s, &appsv1.ControllerRevision{}),
+		claims: ownerindex.From(s, &corev1.PersistentVolumeClaim{}), storage: storage,
+		owners: wake.NewOwners(kind), gate: own.Gate, recorder: s.Recorder, log: s.Log, now: time.Now,
+		sets:        own.Gated(Name, &appsv1.StatefulSet{}),
+		claimWriter: own.Gated("persistentvolumeclaim", &corev1.PersistentVolumeClaim{}),
+		history:     controllerrevision.NewWriter(s, own),
+		ops:         &podops.Operator{Client: lean, FieldManager: Name, Gate: own.Gate, Feed: feed, Log: s.Log},
+	}
 }
 
 // onClaim wakes up the StatefulSets whose claim it may be: one that is gone is made anew, and one that changed its

@@ -14,7 +14,6 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -54,26 +53,15 @@ func setup(s *controller.Setup, rootCA string) (controller.Runnable, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{published: published, rootCA: rootCA, writer: &write.Writer{
-		Client: client.WithFieldOwner(s.Client, Name), Kind: "clustertrustbundle"}}
-	built, err := controller.NewReconciler(s, 1, c)
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(c.explain)
-	bundles := source.Kind(published, &bundle{}, handler.TypedEnqueueRequestsFromMapFunc(
-		func(context.Context, *bundle) []reconcile.Request { return []reconcile.Request{pass} }))
-	if err := built.Watch(bundles); err != nil {
-		return nil, fmt.Errorf("watching ClusterTrustBundles: %w", err)
-	}
-	// The first pass needs no bundle that is there.
-	if err := built.Watch(source.Func(func(_ context.Context, q wake.Queue) error {
-		q.Add(pass)
-		return nil
-	})); err != nil {
-		return nil, fmt.Errorf("asking for the first pass: %w", err)
-	}
-	return owncache.With(published, built), nil
+	c := &Controller{published: published, rootCA: rootCA, writer: write.By(s).Ungated("clustertrustbundle")}
+	onBundle := func(context.Context, *bundle) []reconcile.Request { return []reconcile.Request{pass} }
+	return controller.Build(s, 1, c).
+		Explain(c.explain).
+		Watch(source.Kind(published, &bundle{}, handler.TypedEnqueueRequestsFromMapFunc(onBundle))).
+		// The first pass needs no bundle that is there.
+		Queue(func(q wake.Queue) { q.Add(pass) }).
+		Beside(published.Start).
+		Runnable()
 }
 
 // pass is what every event asks for.
