@@ -29,18 +29,15 @@ type Options struct {
 func All(o Options) []controller.Registration {
 	var evictions tainteviction.Outlook
 	feed := podfeed.New()
-	return []controller.Registration{
-		namespace.Register(),
-		nodehealth.Register(o.NodeHealth, feed),
-		owners.Register(feed),
-		pods.Register(o.TerminatedPodThreshold, feed, evictions.Of),
-		protection.RegisterClaims(feed),
-		protection.RegisterVolumes(),
-		protection.RegisterClasses(),
-		protection.RegisterGroups(feed),
-		tainteviction.Register(feed, &evictions),
-		ttlafterfinished.Register(),
-	}
+	return slices.Concat([]controller.Registration{
+		namespace.Registration(),
+		nodehealth.Registration(o.NodeHealth, feed),
+		owners.Registration(feed),
+		pods.Registration(o.TerminatedPodThreshold, feed, evictions.Of),
+	}, protection.Registrations(feed), []controller.Registration{
+		tainteviction.Registration(feed, &evictions),
+		ttlafterfinished.Registration(),
+	})
 }
 
 // Metrics are what the collectors count.

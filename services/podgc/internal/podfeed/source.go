@@ -6,13 +6,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"keelson.dev/kit/controller"
 )
 
 // Queue is what a collector works off.
-type Queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+type Queue = controller.Queue[reconcile.Request]
 
 // Source wakes objects up when Pods change. It implements controller-runtime's SyncingSource.
 type Source struct {
@@ -46,3 +47,6 @@ func (s *Source) WaitForSync(ctx context.Context) error {
 	}
 	return nil
 }
+
+// String says in logs and errors what is watched.
+func (s *Source) String() string { return "Pods" }

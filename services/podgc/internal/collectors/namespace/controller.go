@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -26,8 +25,8 @@ const Name = "namespace"
 // workers is how many namespaces are emptied at once.
 const workers = 5
 
-// Register describes the collector.
-func Register() controller.Registration {
+// Registration describes the collector.
+func Registration() controller.Registration {
 	return controller.Registration{
 		Name: Name, Explains: []string{"Namespace"},
 		Rules: []rbacv1.PolicyRule{
@@ -52,25 +51,15 @@ func setup(s *controller.Setup) (controller.Runnable, error) {
 	if c.server, err = discovery.NewDiscoveryClientForConfig(s.Config); err != nil {
 		return nil, fmt.Errorf("building the discovery client: %w", err)
 	}
-	reconciler, err := controller.NewReconciler(s, workers, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	inWork := predicate.NewTypedPredicateFuncs(NeedsWork)
-	namespaces := source.Kind(s.Cache, &corev1.Namespace{}, &handler.TypedEnqueueRequestForObject[*corev1.Namespace]{},
-		inWork)
-	if err := reconciler.Watch(namespaces); err != nil {
-		return nil, fmt.Errorf("watching namespaces: %w", err)
-	}
-	gone := source.Kind(s.Cache, &corev1.Namespace{}, handler.TypedFuncs[*corev1.Namespace, reconcile.Request]{
+	gone := handler.TypedFuncs[*corev1.Namespace, reconcile.Request]{
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Namespace], _ queue) {
 			c.last.forget(e.Object.UID)
-		}})
-	if err := reconciler.Watch(gone); err != nil {
-		return nil, fmt.Errorf("watching namespaces: %w", err)
-	}
-	s.Explain(c.explain)
-	return reconciler, nil
+		}}
+	return controller.Build(s, workers, c.steps()).
+		Explain(c.explain).
+		Watch(controller.Objects(s.Cache, &corev1.Namespace{}, predicate.NewTypedPredicateFuncs(NeedsWork)),
+			source.Kind(s.Cache, &corev1.Namespace{}, gone)).
+		Runnable()
 }
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+type queue = controller.Queue[reconcile.Request]

@@ -25,9 +25,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -43,8 +41,8 @@ const Name = "nodehealth"
 // workers is how many Nodes are looked after at once.
 const workers = 10
 
-// Register describes the collector.
-func Register(settings Settings, feed *podfeed.Feed) controller.Registration {
+// Registration describes the collector.
+func Registration(settings Settings, feed *podfeed.Feed) controller.Registration {
 	return controller.Registration{
 		Name: Name, Explains: []string{"Node"}, EventSource: "node-controller",
 		Rules: []rbacv1.PolicyRule{
@@ -58,13 +56,12 @@ func Register(settings Settings, feed *podfeed.Feed) controller.Registration {
 }
 
 // queue holds the Nodes that wait for a pass.
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+type queue = controller.Queue[reconcile.Request]
 
 // monitor is the collector at work.
 type monitor struct {
 	*collector
-	setup      *controller.Setup
-	reconciler ctrl.TypedController[reconcile.Request]
+	setup *controller.Setup
 
 	mu    sync.Mutex // guards queue
 	queue queue
@@ -73,37 +70,30 @@ type monitor struct {
 func setup(s *controller.Setup, settings Settings, feed *podfeed.Feed) (controller.Runnable, error) {
 	m := &monitor{setup: s, collector: &collector{cached: s.Client, live: s.Live, writer: s.Client, pods: feed.On,
 		record: s.Recorder.Record, log: s.Log, now: time.Now, fleet: newFleet(settings)}}
-	var err error
 	steps := m.steps()
-	m.reconciler, err = controller.NewReconciler(s, workers, reconcile.Func(func(ctx context.Context,
-		request reconcile.Request) (reconcile.Result, error) {
+	pass := func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		defer m.wake()
 		return steps.Reconcile(ctx, request)
-	}))
-	if err != nil {
-		return nil, err
 	}
-	if err := m.reconciler.Watch(source.Func(func(_ context.Context, q queue) error {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.queue = q
-		return nil
-	})); err != nil {
-		return nil, fmt.Errorf("preparing the queue: %w", err)
-	}
-	if err := m.reconciler.Watch(source.Kind(s.Cache, &corev1.Node{}, m.handler())); err != nil {
-		return nil, fmt.Errorf("watching Nodes: %w", err)
-	}
-	if err := m.reconciler.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache}); err != nil {
-		return nil, fmt.Errorf("watching Pods: %w", err)
-	}
-	s.Explain(m.explain)
-	return m, nil
+	return controller.Build(s, workers, reconcile.TypedReconciler[reconcile.Request](reconcile.Func(pass))).
+		Explain(m.explain).
+		Queue(m.fill).
+		Watch(source.Kind(s.Cache, &corev1.Node{}, m.handler()), &podfeed.Source{Feed: feed, Cache: s.Cache}).
+		First(m.takeAll).
+		Beside(m.keepLooking).
+		Runnable()
 }
 
-// Start implements controller.Runnable. Nothing is decided about a node before all of them are known: the first one
-// would be taken for the whole mesh.
-func (m *monitor) Start(ctx context.Context) error {
+// fill remembers the queue.
+func (m *monitor) fill(q queue) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.queue = q
+}
+
+// takeAll takes in the Nodes. Nothing is decided about one before all of them are known: the first would be taken for
+// the whole mesh.
+func (m *monitor) takeAll(ctx context.Context) error {
 	var nodes corev1.NodeList
 	if err := m.cached.List(ctx, &nodes); err != nil {
 		return fmt.Errorf("listing Nodes: %w", err)
@@ -111,16 +101,11 @@ func (m *monitor) Start(ctx context.Context) error {
 	for i := range nodes.Items {
 		m.fleet.take(&nodes.Items[i], m.now())
 	}
-	var looking sync.WaitGroup
-	defer looking.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	looking.Go(func() { m.keepLooking(ctx) })
-	return m.reconciler.Start(ctx)
+	return nil
 }
 
 // keepLooking looks at the Leases once per period.
-func (m *monitor) keepLooking(ctx context.Context) {
+func (m *monitor) keepLooking(ctx context.Context) error {
 	period := m.fleet.settings.period()
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
@@ -133,7 +118,7 @@ func (m *monitor) keepLooking(ctx context.Context) {
 		m.wake()
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-ticker.C:
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/rights"
+	"keelson.dev/kit/wakeup"
 	"keelson.dev/services/podgc/internal/podfeed"
 )
 
@@ -26,8 +27,8 @@ const Name = "owners"
 // workers is how many objects are decided on at once; most of the time of each is spent waiting for the server.
 const workers = 20
 
-// Register describes the collector.
-func Register(feed *podfeed.Feed) controller.Registration {
+// Registration describes the collector.
+func Registration(feed *podfeed.Feed) controller.Registration {
 	return controller.Registration{
 		Name: Name, Explains: []string{explained},
 		Rules: []rbacv1.PolicyRule{
@@ -54,21 +55,15 @@ func setup(s *controller.Setup, feed *podfeed.Feed) (controller.Runnable, error)
 			return feed.Follow(ctx, s.Cache, follower)
 		},
 		client: objects, server: server, failed: s.Failed, observe: c.observe, remove: c.remove,
-		informed: map[schema.GroupVersionResource]informed{}, redefined: make(chan struct{}, 1),
+		informed: map[schema.GroupVersionResource]informed{}, redefined: wakeup.New(),
 	}
 	c.lookup = &lookup{client: objects, resourceOf: w.resourceOf, absent: lru.New(rememberAbsent),
 		misplaced: reportMisplaced(s.Recorder)}
-	reconciler, err := controller.NewReconciler[types.UID](s, workers, c)
-	if err != nil {
-		return nil, err
-	}
-	source := &queueing{watcher: w}
-	c.revisit = source.add
-	if err := reconciler.Watch(source); err != nil {
-		return nil, fmt.Errorf("watching all resources: %w", err)
-	}
-	s.Explain(c.explain)
-	return reconciler, nil
+	return controller.Build[types.UID](s, workers, c).
+		Explain(c.explain).
+		Queue(func(q queue) { c.revisit = q.Add }).
+		Watch(w).
+		Runnable()
 }
 
 // reportMisplaced tells the user of a cluster-scoped object whose owner is inside a namespace.

@@ -78,13 +78,13 @@ func TestGraphEdgesFollowTheObjects(t *testing.T) {
 }
 
 // What the cache keeps of objects is all that the graph knows of them.
-func TestStrippingChangesNothingInTheGraph(t *testing.T) {
+func TestTrimmingChangesNothingInTheGraph(t *testing.T) {
 	resource := resources.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "g", Version: "v1",
 		Resource: "widgets"}, Kind: "Widget"}
 	for seed := range int64(100) {
 		whole := &metav1.PartialObjectMetadata{}
 		randfill.NewWithSeed(seed).NilChance(.3).NumElements(0, 2).Fill(&whole.ObjectMeta)
-		kept, err := strip(whole.DeepCopy())
+		kept, err := trim(whole.DeepCopy())
 		if err != nil {
 			t.Fatal(err)
 		}

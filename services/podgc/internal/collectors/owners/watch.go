@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"keelson.dev/kit/follow"
+	"keelson.dev/kit/wakeup"
 	"keelson.dev/services/podgc/internal/podfeed"
 	"keelson.dev/services/podgc/internal/resources"
 )
@@ -51,7 +52,7 @@ type watcher struct {
 	observe func(*Object) []types.UID
 	remove  func(types.UID) []types.UID
 	// redefined holds a token when a CustomResourceDefinition has changed since resources were last looked for.
-	redefined chan struct{}
+	redefined wakeup.Signal
 
 	mu       sync.Mutex // guards what follows
 	set      *resources.Set
@@ -105,10 +106,7 @@ func (w *watcher) rediscover(ctx context.Context, look func()) {
 
 // redefine says that a definition has changed.
 func (w *watcher) redefine() {
-	select {
-	case w.redefined <- struct{}{}:
-	default: // it has been said already
-	}
+	w.redefined.Send()
 }
 
 // WaitForSync implements source.TypedSyncingSource. Nothing may be decided before every resource has been listed: an
@@ -174,7 +172,7 @@ func (w *watcher) inform(ctx context.Context, r resources.Resource, q queue) (in
 	}
 	informer := metadatainformer.NewFilteredMetadataInformer(w.client, r.GroupVersionResource, metav1.NamespaceAll, 0,
 		cache.Indexers{}, nil).Informer()
-	if err := informer.SetTransform(strip); err != nil {
+	if err := informer.SetTransform(trim); err != nil {
 		return informed{}, fmt.Errorf("watching %s: %w", r.GroupResource(), err)
 	}
 	registration, err := informer.AddEventHandler(w.handler(r, q))
@@ -220,8 +218,8 @@ func addAll(q queue, uids []types.UID) {
 	}
 }
 
-// strip keeps of an object only what the graph needs, so that the cache stays small.
-func strip(object any) (any, error) {
+// trim keeps of an object only what the graph needs, so that the cache stays small.
+func trim(object any) (any, error) {
 	m, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return object, nil

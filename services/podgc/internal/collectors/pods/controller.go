@@ -19,9 +19,9 @@ const Name = "pods"
 // period is the time between two sweeps.
 const period = 20 * time.Second
 
-// Register describes the collector. threshold is how many finished Pods may stay; 0 or less keeps them all. other is
-// the collector that has a word in what becomes of a Pod.
-func Register(threshold int, feed *podfeed.Feed, other Outlook) controller.Registration {
+// Registration describes the collector. threshold is how many finished Pods may stay; 0 or less keeps them all. other
+// is the collector that has a word in what becomes of a Pod.
+func Registration(threshold int, feed *podfeed.Feed, other Outlook) controller.Registration {
 	return controller.Registration{
 		Name: Name, Explains: []string{"Pod"},
 		Rules: []rbacv1.PolicyRule{

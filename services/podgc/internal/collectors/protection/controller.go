@@ -10,7 +10,6 @@ package protection
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -82,8 +81,12 @@ var (
 		podUser(groupField, usesGroup)}
 )
 
-// RegisterClaims describes the collector that protects claims.
-func RegisterClaims(feed *podfeed.Feed) controller.Registration {
+// Registrations describe the four collectors.
+func Registrations(feed *podfeed.Feed) []controller.Registration {
+	return []controller.Registration{ofClaims(feed), ofVolumes(), ofClasses(), ofGroups(feed)}
+}
+
+func ofClaims(feed *podfeed.Feed) controller.Registration {
 	return controller.Registration{
 		Name: ClaimsName, Explains: []string{claims.api.Kind},
 		Rules: []rbacv1.PolicyRule{
@@ -93,13 +96,12 @@ func RegisterClaims(feed *podfeed.Feed) controller.Registration {
 		},
 		Index: index(field, podview.ClaimNames),
 		Setup: func(s *controller.Setup) (controller.Runnable, error) {
-			return setupByPods(s, feed, claims, podview.ClaimNames)
+			return claims.build(s).Watch(podsThatName(s, feed, podview.ClaimNames)).Runnable()
 		},
 	}
 }
 
-// RegisterGroups describes the collector that protects PodGroups.
-func RegisterGroups(feed *podfeed.Feed) controller.Registration {
+func ofGroups(feed *podfeed.Feed) controller.Registration {
 	return controller.Registration{
 		Name: GroupsName, Explains: []string{groups.api.Kind},
 		Rules: []rbacv1.PolicyRule{
@@ -109,13 +111,12 @@ func RegisterGroups(feed *podfeed.Feed) controller.Registration {
 		},
 		Index: index(groupField, groupOf),
 		Setup: func(s *controller.Setup) (controller.Runnable, error) {
-			return setupByPods(s, feed, groups, groupOf)
+			return groups.build(s).Watch(podsThatName(s, feed, groupOf)).Runnable()
 		},
 	}
 }
 
-// RegisterVolumes describes the collector that protects volumes.
-func RegisterVolumes() controller.Registration {
+func ofVolumes() controller.Registration {
 	return controller.Registration{
 		Name: VolumesName, Explains: []string{volumes.api.Kind},
 		Rules: []rbacv1.PolicyRule{
@@ -123,12 +124,11 @@ func RegisterVolumes() controller.Registration {
 				"patch"}},
 			{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"get"}},
 		},
-		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, volumes) },
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return volumes.build(s).Runnable() },
 	}
 }
 
-// RegisterClasses describes the collector that protects VolumeAttributesClasses.
-func RegisterClasses() controller.Registration {
+func ofClasses() controller.Registration {
 	return controller.Registration{
 		Name: ClassesName, Explains: []string{classes.api.Kind},
 		Rules: []rbacv1.PolicyRule{
@@ -138,52 +138,26 @@ func RegisterClasses() controller.Registration {
 				Verbs: []string{"list", "watch"}},
 		},
 		Setup: func(s *controller.Setup) (controller.Runnable, error) {
-			reconciler, err := setup(s, classes)
-			if err != nil {
-				return nil, err
-			}
-			for _, user := range []kind{claims, volumes} {
-				if err := reconciler.Watch(source.Kind(s.Cache, user.blank(), onUser(s.Client))); err != nil {
-					return nil, fmt.Errorf("watching objects of kind %s: %w", user.api.Kind, err)
-				}
-			}
-			return reconciler, nil
+			return classes.build(s).
+				Watch(source.Kind(s.Cache, claims.blank(), onUser(s.Client)),
+					source.Kind(s.Cache, volumes.blank(), onUser(s.Client))).
+				Runnable()
 		},
 	}
 }
 
-// reconciler is a controller that watches can be added to.
-type reconciler interface {
-	controller.Runnable
-	Watch(source.TypedSource[reconcile.Request]) error
-}
-
-func setup(s *controller.Setup, k kind) (reconciler, error) {
+// build begins the collector of a kind.
+func (k kind) build(s *controller.Setup) *controller.Builder[reconcile.Request] {
 	c := &collector{cached: s.Client, live: s.Live, writer: s.Client, kind: k}
-	built, err := controller.NewReconciler(s, workers, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.steps(), account, leaves))
-	objects := source.Kind(s.Cache, k.blank(), &handler.TypedEnqueueRequestForObject[object]{},
-		predicate.NewTypedPredicateFuncs(func(o object) bool { return NeedsWork(o, k.finalizer) }))
-	if err := built.Watch(objects); err != nil {
-		return nil, fmt.Errorf("watching objects of kind %s: %w", k.api.Kind, err)
-	}
-	return built, nil
+	wanted := predicate.NewTypedPredicateFuncs(func(o object) bool { return NeedsWork(o, k.finalizer) })
+	return controller.Build(s, workers, c.steps()).
+		Explain(explain.Explainer(c.steps(), account, leaves)).
+		Watch(controller.Objects(s.Cache, k.blank(), wanted))
 }
 
-// setupByPods is setup for objects that Pods name.
-func setupByPods(s *controller.Setup, feed *podfeed.Feed, k kind, named func(*corev1.Pod) []string) (
-	controller.Runnable, error) {
-	reconciler, err := setup(s, k)
-	if err != nil {
-		return nil, err
-	}
-	if err := reconciler.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Wake: onPod(named)}); err != nil {
-		return nil, fmt.Errorf("watching Pods: %w", err)
-	}
-	return reconciler, nil
+// podsThatName watches the Pods for what they name.
+func podsThatName(s *controller.Setup, feed *podfeed.Feed, named func(*corev1.Pod) []string) *podfeed.Source {
+	return &podfeed.Source{Feed: feed, Cache: s.Cache, Wake: onPod(named)}
 }
 
 // index makes the cache keep Pods by what they name.

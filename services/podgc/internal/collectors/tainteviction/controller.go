@@ -9,14 +9,12 @@ package tainteviction
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -32,8 +30,8 @@ const Name = "tainteviction"
 // workers is how many Nodes are worked on at once.
 const workers = 10
 
-// Register describes the collector. It answers to outlook.
-func Register(feed *podfeed.Feed, outlook *Outlook) controller.Registration {
+// Registration describes the collector. It answers to outlook.
+func Registration(feed *podfeed.Feed, outlook *Outlook) controller.Registration {
 	return controller.Registration{
 		Name: Name, EventSource: "taint-eviction-controller",
 		Rules: []rbacv1.PolicyRule{
@@ -48,22 +46,19 @@ func Register(feed *podfeed.Feed, outlook *Outlook) controller.Registration {
 func setup(s *controller.Setup, feed *podfeed.Feed, outlook *Outlook) (controller.Runnable, error) {
 	c := &collector{cached: s.Client, live: s.Live, writer: s.Client, record: s.Recorder.Record, log: s.Log,
 		now: time.Now, pods: feed.On, tainted: map[string]memory{}, evicting: map[string]bool{}}
-	reconciler, err := controller.NewReconciler(s, workers, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	if err := reconciler.Watch(source.Kind(s.Cache, &corev1.Node{}, c.nodes())); err != nil {
-		return nil, fmt.Errorf("watching Nodes: %w", err)
-	}
-	if err := reconciler.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Wake: c.onPod}); err != nil {
-		return nil, fmt.Errorf("watching Pods: %w", err)
-	}
-	outlook.lead(c)
-	return term{reconciler, outlook}, nil
+	return controller.Build(s, workers, c.steps()).
+		Watch(source.Kind(s.Cache, &corev1.Node{}, c.nodes()),
+			&podfeed.Source{Feed: feed, Cache: s.Cache, Wake: c.onPod}).
+		First(func(context.Context) error {
+			outlook.lead(c)
+			return nil
+		}).
+		Last(func() { outlook.lead(nil) }).
+		Runnable()
 }
 
 // queue holds the Nodes that wait for a pass.
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+type queue = controller.Queue[reconcile.Request]
 
 func add(node string, q queue) {
 	q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: node}})

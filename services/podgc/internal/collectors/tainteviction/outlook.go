@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"keelson.dev/kit/controller"
 	"keelson.dev/kit/explain"
 )
 
@@ -36,16 +35,4 @@ func (o *Outlook) lead(c *collector) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.leader = c
-}
-
-// term is the collector between winning its Lease and losing it.
-type term struct {
-	controller.Runnable
-	outlook *Outlook
-}
-
-// Start runs the collector until ctx ends.
-func (t term) Start(ctx context.Context) error {
-	defer t.outlook.lead(nil)
-	return t.Runnable.Start(ctx)
 }

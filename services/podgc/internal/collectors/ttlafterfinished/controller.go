@@ -6,14 +6,11 @@
 package ttlafterfinished
 
 import (
-	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/explain"
@@ -25,8 +22,8 @@ const Name = "ttlafterfinished"
 // workers is how many Jobs are taken away at once.
 const workers = 5
 
-// Register describes the collector.
-func Register() controller.Registration {
+// Registration describes the collector.
+func Registration() controller.Registration {
 	return controller.Registration{
 		Name: Name, Explains: []string{"Job"},
 		Rules: []rbacv1.PolicyRule{
@@ -39,15 +36,8 @@ func Register() controller.Registration {
 
 func setup(s *controller.Setup) (controller.Runnable, error) {
 	c := &collector{cached: s.Client, live: s.Live, writer: s.Client, now: time.Now}
-	reconciler, err := controller.NewReconciler(s, workers, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	s.Explain(explain.Explainer(c.steps(), account, standing))
-	jobs := source.Kind(s.Cache, &batchv1.Job{}, &handler.TypedEnqueueRequestForObject[*batchv1.Job]{},
-		predicate.NewTypedPredicateFuncs(NeedsWork))
-	if err := reconciler.Watch(jobs); err != nil {
-		return nil, fmt.Errorf("watching Jobs: %w", err)
-	}
-	return reconciler, nil
+	return controller.Build(s, workers, c.steps()).
+		Explain(explain.Explainer(c.steps(), account, standing)).
+		Watch(controller.Objects(s.Cache, &batchv1.Job{}, predicate.NewTypedPredicateFuncs(NeedsWork))).
+		Runnable()
 }
