@@ -23,7 +23,7 @@ type Builder[request comparable] struct {
 // Build begins a controller whose passes r makes, concurrent of them at once. Introspection shows its queue and its
 // errors; a panic of a pass counts as its error.
 func Build[request comparable](s *Setup, concurrent int, r reconcile.TypedReconciler[request]) *Builder[request] {
-	built, err := NewReconciler(s, concurrent, r)
+	built, err := newReconciler(s, concurrent, r)
 	s.Check(err)
 	return &Builder[request]{setup: s, built: built}
 }

@@ -18,8 +18,8 @@ const (
 	retryMax   = 60 * time.Second
 )
 
-// NewReconciler returns a controller-runtime controller that watches nothing yet; see Build.
-func NewReconciler[request comparable](s *Setup, concurrent int,
+// newReconciler returns a controller-runtime controller that watches nothing yet; see Build.
+func newReconciler[request comparable](s *Setup, concurrent int,
 	r reconcile.TypedReconciler[request]) (ctrl.TypedController[request], error) {
 	yes, log := true, newLogger(s.Log)
 	c, err := ctrl.NewTypedUnmanaged(s.Name, ctrl.TypedOptions[request]{
