@@ -10,14 +10,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
+	"keelson.dev/services/apiserver/internal/admission/lookup"
 	"keelson.dev/services/apiserver/internal/admission/pluginconfig"
 	"keelson.dev/services/apiserver/internal/admission/podrequest"
 )
@@ -27,17 +25,13 @@ const PluginName = "PodNodeSelector"
 
 // Plugin completes and checks the node selectors of new Pods.
 type Plugin struct {
-	*admission.Handler
-	selectors  map[string]labels.Set
-	client     kubernetes.Interface
-	namespaces corelisters.NamespaceLister
+	*lookup.Handler[corelisters.NamespaceLister]
+	selectors map[string]labels.Set
 }
 
 var (
-	_ admission.MutationInterface                  = &Plugin{}
-	_ admission.ValidationInterface                = &Plugin{}
-	_ initializer.WantsExternalKubeClientSet       = &Plugin{}
-	_ initializer.WantsExternalKubeInformerFactory = &Plugin{}
+	_ admission.MutationInterface   = &Plugin{}
+	_ admission.ValidationInterface = &Plugin{}
 )
 
 // Register makes the plugin known to the chain.
@@ -48,29 +42,12 @@ func Register(plugins *admission.Plugins) {
 			return nil, err
 		}
 		selectors, err := parse(data)
-		return &Plugin{Handler: admission.NewHandler(admission.Create), selectors: selectors}, err
+		return &Plugin{lookup.NewHandler(namespaces, admission.Create), selectors}, err
 	})
 }
 
-// SetExternalKubeClientSet implements WantsExternalKubeClientSet.
-func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
-
-// SetExternalKubeInformerFactory implements WantsExternalKubeInformerFactory.
-func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
-	namespaces := f.Core().V1().Namespaces()
-	p.namespaces = namespaces.Lister()
-	p.SetReadyFunc(namespaces.Informer().HasSynced)
-}
-
-// ValidateInitialization implements InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	switch {
-	case p.client == nil:
-		return errors.New("it has no client")
-	case p.namespaces == nil:
-		return errors.New("it has no informers")
-	}
-	return nil
+func namespaces(factory informers.SharedInformerFactory) lookup.Informer[corelisters.NamespaceLister] {
+	return factory.Core().V1().Namespaces()
 }
 
 // Admit adds what the namespace selects.
@@ -106,11 +83,7 @@ func (p *Plugin) selected(ctx context.Context, a admission.Attributes) (*corev1.
 	if !p.WaitForReady() {
 		return nil, nil, admission.NewForbidden(a, errors.New("namespaces are not known yet"))
 	}
-	namespace, err := p.namespaces.Get(a.GetNamespace())
-	if apierrors.IsNotFound(err) {
-		// A namespace that was made a moment ago.
-		namespace, err = p.client.CoreV1().Namespaces().Get(ctx, a.GetNamespace(), metav1.GetOptions{})
-	}
+	namespace, err := lookup.Get(ctx, a.GetNamespace(), p.Objects, p.Client.CoreV1().Namespaces())
 	if apierrors.IsNotFound(err) {
 		return nil, nil, err
 	}

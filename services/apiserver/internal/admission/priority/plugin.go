@@ -4,7 +4,6 @@ package priority
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -15,11 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	schedulinglisters "k8s.io/client-go/listers/scheduling/v1"
 
+	"keelson.dev/services/apiserver/internal/admission/lookup"
 	"keelson.dev/services/apiserver/internal/admission/podrequest"
 )
 
@@ -28,45 +26,23 @@ const PluginName = "Priority"
 
 // Plugin resolves priorities from the classes in memory.
 type Plugin struct {
-	*admission.Handler
-	classes schedulinglisters.PriorityClassLister
-	client  kubernetes.Interface
+	*lookup.Handler[schedulinglisters.PriorityClassLister]
 }
 
 var (
-	_ admission.MutationInterface                  = &Plugin{}
-	_ admission.ValidationInterface                = &Plugin{}
-	_ initializer.WantsExternalKubeClientSet       = &Plugin{}
-	_ initializer.WantsExternalKubeInformerFactory = &Plugin{}
+	_ admission.MutationInterface   = &Plugin{}
+	_ admission.ValidationInterface = &Plugin{}
 )
 
 // Register makes the plugin known to the chain.
 func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) {
-		return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}, nil
+		return &Plugin{lookup.NewHandler(classes, admission.Create, admission.Update)}, nil
 	})
 }
 
-// SetExternalKubeClientSet implements WantsExternalKubeClientSet.
-func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
-
-// SetExternalKubeInformerFactory implements WantsExternalKubeInformerFactory. The plugin admits nothing before the
-// informer has read the classes.
-func (p *Plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
-	classes := factory.Scheduling().V1().PriorityClasses()
-	p.classes = classes.Lister()
-	p.SetReadyFunc(classes.Informer().HasSynced)
-}
-
-// ValidateInitialization implements InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	switch {
-	case p.client == nil:
-		return errors.New("it has no client")
-	case p.classes == nil:
-		return errors.New("it has no informers")
-	}
-	return nil
+func classes(factory informers.SharedInformerFactory) lookup.Informer[schedulinglisters.PriorityClassLister] {
+	return factory.Scheduling().V1().PriorityClasses()
 }
 
 // Admit sets the priority of a Pod or of a PodGroup.
@@ -116,7 +92,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if !ok || !class.GlobalDefault || a.GetResource().GroupResource() != schedulingv1.Resource("priorityclasses") {
 		return nil
 	}
-	list, err := p.client.SchedulingV1().PriorityClasses().List(ctx, metav1.ListOptions{})
+	list, err := p.Client.SchedulingV1().PriorityClasses().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("listing the priority classes: %w", err))
 	}
@@ -130,20 +106,16 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// class finds the class called name, or the default class if it is empty. A class that is not in memory yet is looked
-// for in the store.
+// class finds the class called name, or the default class if it is empty.
 func (p *Plugin) class(ctx context.Context, name string) (*schedulingv1.PriorityClass, error) {
 	if name == "" {
-		all, err := p.classes.List(labels.Everything())
+		all, err := p.Objects.List(labels.Everything())
 		if err != nil {
 			return nil, fmt.Errorf("listing the priority classes: %w", err)
 		}
 		return pickDefault(all), nil
 	}
-	class, err := p.classes.Get(name)
-	if apierrors.IsNotFound(err) {
-		class, err = p.client.SchedulingV1().PriorityClasses().Get(ctx, name, metav1.GetOptions{})
-	}
+	class, err := lookup.Get(ctx, name, p.Objects, p.Client.SchedulingV1().PriorityClasses())
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("no PriorityClass with name %s was found", name)
 	}

@@ -11,14 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	nodelisters "k8s.io/client-go/listers/node/v1"
 
 	"keelson.dev/kit/runtimeclass"
+	"keelson.dev/services/apiserver/internal/admission/lookup"
 	"keelson.dev/services/apiserver/internal/admission/podrequest"
 )
 
@@ -27,45 +25,23 @@ const PluginName = "RuntimeClass"
 
 // Plugin looks classes up in memory, and those that are not there yet in the store.
 type Plugin struct {
-	*admission.Handler
-	classes nodelisters.RuntimeClassLister
-	client  kubernetes.Interface
+	*lookup.Handler[nodelisters.RuntimeClassLister]
 }
 
 var (
-	_ admission.MutationInterface                  = &Plugin{}
-	_ admission.ValidationInterface                = &Plugin{}
-	_ initializer.WantsExternalKubeClientSet       = &Plugin{}
-	_ initializer.WantsExternalKubeInformerFactory = &Plugin{}
+	_ admission.MutationInterface   = &Plugin{}
+	_ admission.ValidationInterface = &Plugin{}
 )
 
 // Register makes the plugin known to the chain.
 func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) {
-		return &Plugin{Handler: admission.NewHandler(admission.Create)}, nil
+		return &Plugin{lookup.NewHandler(classes, admission.Create)}, nil
 	})
 }
 
-// SetExternalKubeClientSet implements WantsExternalKubeClientSet.
-func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
-
-// SetExternalKubeInformerFactory implements WantsExternalKubeInformerFactory. The plugin admits nothing before the
-// informer has read the classes.
-func (p *Plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
-	classes := factory.Node().V1().RuntimeClasses()
-	p.classes = classes.Lister()
-	p.SetReadyFunc(classes.Informer().HasSynced)
-}
-
-// ValidateInitialization implements InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	switch {
-	case p.client == nil:
-		return errors.New("it has no client")
-	case p.classes == nil:
-		return errors.New("it has no informers")
-	}
-	return nil
+func classes(factory informers.SharedInformerFactory) lookup.Informer[nodelisters.RuntimeClassLister] {
+	return factory.Node().V1().RuntimeClasses()
 }
 
 // Admit gives a new Pod what its class says.
@@ -102,10 +78,7 @@ func (p *Plugin) class(ctx context.Context, name *string) (*nodev1.RuntimeClass,
 	if !p.WaitForReady() {
 		return nil, errors.New("not yet ready to handle request")
 	}
-	class, err := p.classes.Get(*name)
-	if apierrors.IsNotFound(err) {
-		class, err = p.client.NodeV1().RuntimeClasses().Get(ctx, *name, metav1.GetOptions{})
-	}
+	class, err := lookup.Get(ctx, *name, p.Objects, p.Client.NodeV1().RuntimeClasses())
 	if apierrors.IsNotFound(err) {
 		return nil, runtimeclass.Missing(*name)
 	}

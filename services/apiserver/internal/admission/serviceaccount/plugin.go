@@ -4,7 +4,6 @@ package serviceaccount
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -15,12 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"keelson.dev/kit/podview"
+	"keelson.dev/services/apiserver/internal/admission/lookup"
 	"keelson.dev/services/apiserver/internal/admission/podrequest"
 )
 
@@ -36,44 +34,22 @@ const PluginName = "ServiceAccount"
 
 // Plugin completes Pods from the accounts in memory.
 type Plugin struct {
-	*admission.Handler
-	accounts corelisters.ServiceAccountLister
-	client   kubernetes.Interface
+	*lookup.Handler[corelisters.ServiceAccountLister]
 }
 
 var (
-	_ admission.MutationInterface                  = &Plugin{}
-	_ initializer.WantsExternalKubeClientSet       = &Plugin{}
-	_ initializer.WantsExternalKubeInformerFactory = &Plugin{}
+	_ admission.MutationInterface = &Plugin{}
 )
 
 // Register makes the plugin known to the chain.
 func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) {
-		return &Plugin{Handler: admission.NewHandler(admission.Create)}, nil
+		return &Plugin{lookup.NewHandler(accounts, admission.Create)}, nil
 	})
 }
 
-// SetExternalKubeClientSet implements WantsExternalKubeClientSet.
-func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
-
-// SetExternalKubeInformerFactory implements WantsExternalKubeInformerFactory. The plugin admits nothing before the
-// informer has read the accounts.
-func (p *Plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
-	accounts := factory.Core().V1().ServiceAccounts()
-	p.accounts = accounts.Lister()
-	p.SetReadyFunc(accounts.Informer().HasSynced)
-}
-
-// ValidateInitialization implements InitializationValidator.
-func (p *Plugin) ValidateInitialization() error {
-	switch {
-	case p.client == nil:
-		return errors.New("it has no client")
-	case p.accounts == nil:
-		return errors.New("it has no informers")
-	}
-	return nil
+func accounts(factory informers.SharedInformerFactory) lookup.Informer[corelisters.ServiceAccountLister] {
+	return factory.Core().V1().ServiceAccounts()
 }
 
 // Admit completes a new Pod. Mirror Pods stay as the Node made them.
@@ -97,17 +73,14 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 
 // account looks in memory, then in the store, and waits for a default account.
 func (p *Plugin) account(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
-	account, err := p.accounts.ServiceAccounts(namespace).Get(name)
-	if !apierrors.IsNotFound(err) {
-		return account, err
+	stored := p.Client.CoreV1().ServiceAccounts(namespace)
+	account, last := lookup.Get(ctx, name, p.Objects.ServiceAccounts(namespace), stored)
+	if !apierrors.IsNotFound(last) || name != DefaultName {
+		return account, last
 	}
-	if name != DefaultName {
-		return p.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
-	}
-	var last error
-	waited := wait.PollUntilContextTimeout(ctx, retryInterval, retryTimeout, true, func(ctx context.Context) (bool,
+	waited := wait.PollUntilContextTimeout(ctx, retryInterval, retryTimeout, false, func(ctx context.Context) (bool,
 		error) {
-		account, last = p.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
+		account, last = stored.Get(ctx, name, metav1.GetOptions{})
 		if last == nil {
 			return true, nil
 		}
