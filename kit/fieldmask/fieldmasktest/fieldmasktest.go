@@ -1,9 +1,11 @@
-// Package fieldmasktest shows a test what a daemon decodes of an object.
+// Package fieldmasktest shows a test what a daemon decodes of an object, and what it keeps of that.
 package fieldmasktest
 
 import (
+	"reflect"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
@@ -11,6 +13,27 @@ import (
 
 	"keelson.dev/kit/fieldmask"
 )
+
+// ExpectKeptAlike checks that what a daemon's trimming keeps of an object is the same whether it was decoded whole or
+// through the mask of the rules beside it, so that who reads what is kept gets the same answers; and that trimming
+// changes nothing inside the object, which may be shared.
+func ExpectKeptAlike[T runtime.Object](t *testing.T, object T, rules []fieldmask.Rule,
+	trim func(object any) (any, error)) {
+	t.Helper()
+	whole, masked := Decoded(t, object, rules)
+	inside, before := reflect.New(reflect.TypeOf(whole).Elem()), whole.DeepCopyObject()
+	inside.Elem().Set(reflect.ValueOf(whole).Elem())
+	want, err := trim(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := trim(masked); err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("%v\ngot  %+v\nwant %+v", err, got, want)
+	}
+	if !equality.Semantic.DeepEqual(inside.Interface(), before) {
+		t.Fatalf("trimming has changed what objects share:\n%+v\nwas %+v", inside, before)
+	}
+}
 
 // Decoded returns the object as it comes over a watch, whole and through a mask of the rules.
 func Decoded[T runtime.Object](t *testing.T, object T, rules []fieldmask.Rule) (whole, masked T) {

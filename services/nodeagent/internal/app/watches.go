@@ -14,7 +14,6 @@ import (
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/follow"
 	"keelson.dev/services/nodeagent/internal/serviceproxy"
 )
@@ -42,7 +41,7 @@ func newWatches(client kubernetes.Interface, nodeName string) (*watches, error) 
 	all := informers.NewSharedInformerFactory(client, 0)
 	w := &watches{node: own.Core().V1().Nodes().Informer(), service: all.Core().V1().Services().Informer(),
 		client: client}
-	if err := w.service.SetTransform(slim); err != nil {
+	if err := w.service.SetTransform(trimService); err != nil {
 		return nil, fmt.Errorf("watching Services: %w", err)
 	}
 	lister := all.Core().V1().Services().Lister()
@@ -62,7 +61,7 @@ func (w *watches) followSlices() error {
 // followNodes has run follow all Nodes, for the parts that know how others are reached.
 func (w *watches) followNodes() cache.SharedIndexInformer {
 	if w.nodes == nil {
-		w.nodes = informers.NewSharedInformerFactoryWithOptions(w.client, 0, informers.WithTransform(slimNode)).
+		w.nodes = informers.NewSharedInformerFactoryWithOptions(w.client, 0, informers.WithTransform(trimNode)).
 			Core().V1().Nodes().Informer()
 	}
 	return w.nodes
@@ -110,36 +109,4 @@ func servicesFor(lister listers.ServiceLister, namespace string) []*corev1.Servi
 		}
 	}
 	return out
-}
-
-// slimNode keeps of a Node what its network depends on, where it is reached, and how long it has been there.
-func slimNode(object any) (any, error) {
-	node, ok := object.(*corev1.Node)
-	if !ok {
-		return object, nil
-	}
-	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion,
-			CreationTimestamp: node.CreationTimestamp},
-		Spec: corev1.NodeSpec{PodCIDR: node.Spec.PodCIDR, PodCIDRs: node.Spec.PodCIDRs},
-		Status: corev1.NodeStatus{Addresses: node.Status.Addresses,
-			DaemonEndpoints: node.Status.DaemonEndpoints, Conditions: readiness(node)},
-	}, nil
-}
-
-// readiness keeps of the conditions whether the node is heard of, without the times of heartbeats.
-func readiness(node *corev1.Node) []corev1.NodeCondition {
-	ready := conditions.Node.Find(node.Status.Conditions, corev1.NodeReady)
-	if ready == nil {
-		return nil
-	}
-	return []corev1.NodeCondition{{Type: ready.Type, Status: ready.Status}}
-}
-
-// slim drops what the node never reads of a Service.
-func slim(object any) (any, error) {
-	if s, ok := object.(*corev1.Service); ok {
-		s.ManagedFields, s.Annotations = nil, nil
-	}
-	return object, nil
 }

@@ -23,21 +23,21 @@ func TestSlimNode(t *testing.T) {
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure}, {Type: corev1.NodeReady,
 				Status: corev1.ConditionUnknown, LastHeartbeatTime: metav1.NewTime(time.Unix(2, 0))}}},
 	}
-	got, err := slimNode(full)
+	got, err := trimNode(full)
 	if err != nil {
 		t.Fatal(err)
 	}
-	slim := got.(*corev1.Node)
-	if want := podnetwork.Of(full); !reflect.DeepEqual(podnetwork.Of(slim), want) || !want.Silent ||
+	trimmed := got.(*corev1.Node)
+	if want := podnetwork.Of(full); !reflect.DeepEqual(podnetwork.Of(trimmed), want) || !want.Silent ||
 		want.Created.IsZero() || want.UID == "" {
-		t.Errorf("the network knows %+v of %+v", podnetwork.Of(slim), want)
+		t.Errorf("the network knows %+v of %+v", podnetwork.Of(trimmed), want)
 	}
 	var peers serviceproxy.Peers
-	if peers.Set(full); peers.Set(slim) {
+	if peers.Set(full); peers.Set(trimmed) {
 		t.Error("the proxy knows another node")
 	}
-	if len(slim.Labels) > 0 || len(slim.Status.Images) > 0 || len(slim.Status.Conditions) != 1 ||
-		!slim.Status.Conditions[0].LastHeartbeatTime.IsZero() {
-		t.Errorf("%+v is kept", slim)
+	if len(trimmed.Labels) > 0 || len(trimmed.Status.Images) > 0 || len(trimmed.Status.Conditions) != 1 ||
+		!trimmed.Status.Conditions[0].LastHeartbeatTime.IsZero() {
+		t.Errorf("%+v is kept", trimmed)
 	}
 }

@@ -29,7 +29,7 @@ func API(client kubernetes.Interface, nodeName string, workers Workers, known fu
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", nodeName).String()
 		}),
-		informers.WithTransform(strip))
+		informers.WithTransform(trim))
 	s := &api{informer: factory.Core().V1().Pods().Informer()}
 	registration, err := s.informer.AddEventHandler(follow.Handler(
 		func(pod *corev1.Pod) { workers.Set(pod, known(pod.UID)) },
@@ -49,8 +49,8 @@ func (s *api) Synced(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), s.handed)
 }
 
-// strip drops what the node never reads, to keep Pods small in memory.
-func strip(object any) (any, error) {
+// trim drops what the node never reads, to keep Pods small in memory.
+func trim(object any) (any, error) {
 	if pod, ok := object.(*corev1.Pod); ok {
 		pod.ManagedFields = nil
 	}

@@ -69,7 +69,7 @@ func Run(ctx context.Context, c Config) error {
 		Service: name,
 		Config:  mask.Over(connection),
 		Scheme:  clientgoscheme.Scheme,
-		Cache:   cache.Options{NewInformer: newInformer, DefaultTransform: strip},
+		Cache:   cache.Options{NewInformer: newInformer, DefaultTransform: trim},
 		Log:     c.Log, State: c.State, Election: c.Election,
 		Controllers: collectors.All(collectors.Options{TerminatedPodThreshold: c.TerminatedPodThreshold,
 			NodeHealth: cmp.Or(c.NodeHealth, nodehealth.DefaultSettings())}),

@@ -10,31 +10,31 @@ import (
 	"keelson.dev/services/podgc/internal/collectors/protection"
 )
 
-// stripOther is for the kinds of which the collectors may read all.
-var stripOther = cache.TransformStripManagedFields()
+// trimOther is for the kinds of which the collectors may read all.
+var trimOther = cache.TransformStripManagedFields()
 
-// strip reduces an object to what the collectors decide on. The cache is not told of kinds (ByObject): it would not
+// trim reduces an object to what the collectors decide on. The cache is not told of kinds (ByObject): it would not
 // begin where an apiserver does not serve one of them (--runtime-config).
-func strip(object any) (any, error) {
+func trim(object any) (any, error) {
 	switch object.(type) {
 	case *corev1.Pod:
-		return stripPod(object)
+		return trimPod(object)
 	case *corev1.Node:
-		return stripNode(object)
+		return trimNode(object)
 	case *batchv1.Job:
-		return stripJob(object)
+		return trimJob(object)
 	}
-	return stripOther(object)
+	return trimOther(object)
 }
 
-// stripPod keeps of a Pod what the collectors decide on; the cache holds every Pod of the cluster. It changes the Pod
+// trimPod keeps of a Pod what the collectors decide on; the cache holds every Pod of the cluster. It changes the Pod
 // itself, which nobody has seen yet.
-func stripPod(object any) (any, error) {
+func trimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil
 	}
-	pod.TypeMeta, pod.ObjectMeta = metav1.TypeMeta{}, stripMeta(pod.ObjectMeta)
+	pod.TypeMeta, pod.ObjectMeta = metav1.TypeMeta{}, trimMeta(pod.ObjectMeta)
 	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName,
 		Tolerations: evictionTolerations.of(pod.Spec.Tolerations), Volumes: protection.KeepClaims(pod.Spec.Volumes),
 		SchedulingGroup: pod.Spec.SchedulingGroup}
@@ -42,33 +42,33 @@ func stripPod(object any) (any, error) {
 	return pod, nil
 }
 
-func stripNode(object any) (any, error) {
+func trimNode(object any) (any, error) {
 	node, ok := object.(*corev1.Node)
 	if !ok {
 		return object, nil
 	}
-	stripped := &corev1.Node{
-		ObjectMeta: stripMeta(node.ObjectMeta),
+	trimmed := &corev1.Node{
+		ObjectMeta: trimMeta(node.ObjectMeta),
 		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable},
 		Status:     corev1.NodeStatus{Conditions: node.Status.Conditions},
 	}
-	stripped.Labels = nodehealth.ReadLabels(node.Labels)
-	return stripped, nil
+	trimmed.Labels = nodehealth.ReadLabels(node.Labels)
+	return trimmed, nil
 }
 
-func stripJob(object any) (any, error) {
+func trimJob(object any) (any, error) {
 	job, ok := object.(*batchv1.Job)
 	if !ok {
 		return object, nil
 	}
 	return &batchv1.Job{
-		ObjectMeta: stripMeta(job.ObjectMeta),
+		ObjectMeta: trimMeta(job.ObjectMeta),
 		Spec:       batchv1.JobSpec{TTLSecondsAfterFinished: job.Spec.TTLSecondsAfterFinished},
 		Status:     batchv1.JobStatus{Conditions: job.Status.Conditions},
 	}, nil
 }
 
-func stripMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
+func trimMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
 		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,

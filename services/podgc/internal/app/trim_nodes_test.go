@@ -26,11 +26,11 @@ func TestTrimmingKeepsWhatNodesAreJudgedBy(t *testing.T) {
 			"node.kubernetes.io/exclude-disruption": "", "other": "x"}
 		effect := some(r, corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule)
 		whole.Spec.Taints = append(whole.Spec.Taints, corev1.Taint{Key: "k", Effect: effect})
-		stripped, err := stripNode(whole.DeepCopy())
+		trimmed, err := trimNode(whole.DeepCopy())
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept := stripped.(*corev1.Node)
+		kept := trimmed.(*corev1.Node)
 		standing := nodehealth.Standing{Silent: r.IntN(2) == 0, Evict: r.IntN(2) == 0, Halted: r.IntN(2) == 0}
 		want := nodehealth.Decide(nodehealth.Input{Now: now, Node: whole, Standing: standing})
 		got := nodehealth.Decide(nodehealth.Input{Now: now, Node: kept, Standing: standing})
@@ -63,11 +63,11 @@ func expectSameEvictions(t *testing.T, r *rand.Rand, fill *randfill.Filler, whol
 			}
 			pod.Spec.Tolerations = append(pod.Spec.Tolerations, toleration)
 		}
-		stripped, err := stripPod(pod.DeepCopy())
+		one, err := trimPod(pod.DeepCopy())
 		if err != nil {
 			t.Fatal(err)
 		}
-		all.Pods, trimmed.Pods = append(all.Pods, pod), append(trimmed.Pods, stripped.(*corev1.Pod))
+		all.Pods, trimmed.Pods = append(all.Pods, pod), append(trimmed.Pods, one.(*corev1.Pod))
 	}
 	print := func(plan tainteviction.Plan) string {
 		text := fmt.Sprint(plan.Wake, plan.Waiting)

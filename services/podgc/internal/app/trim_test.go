@@ -42,11 +42,11 @@ func anyNode(t *testing.T, r *rand.Rand, fill *randfill.Filler) (whole, kept *co
 		Type: corev1.NodeReady, Status: some(r, corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown),
 	})
 	node.Spec.Taints = []corev1.Taint{{Key: some(r, corev1.TaintNodeOutOfService, corev1.TaintNodeUnreachable)}}
-	stripped, err := stripNode(node.DeepCopy())
+	trimmed, err := trimNode(node.DeepCopy())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return node, stripped.(*corev1.Node)
+	return node, trimmed.(*corev1.Node)
 }
 
 // What the cache keeps of Pods and Nodes is all that a decision depends on, and all that the graph of owners knows of a
@@ -63,16 +63,16 @@ func TestTrimmingChangesNoDecision(t *testing.T) {
 		}
 		for i := range 8 {
 			pod := anyPod(r, fill, i)
-			stripped, err := stripPod(pod.DeepCopy())
+			trimmed, err := trimPod(pod.DeepCopy())
 			if err != nil {
 				t.Fatal(err)
 			}
-			whole.Pods, kept.Pods = append(whole.Pods, pod), append(kept.Pods, stripped.(*corev1.Pod))
-			if got, want := edges(stripped.(*corev1.Pod)), edges(pod); !reflect.DeepEqual(got, want) {
+			whole.Pods, kept.Pods = append(whole.Pods, pod), append(kept.Pods, trimmed.(*corev1.Pod))
+			if got, want := edges(trimmed.(*corev1.Pod)), edges(pod); !reflect.DeepEqual(got, want) {
 				t.Fatalf("seed %d: of its owners and finalizers %+v are kept, want %+v", seed, got, want)
 			}
 			// The patch that marks a collected Pod replaces all its conditions.
-			if got := stripped.(*corev1.Pod).Status; !reflect.DeepEqual(got.Conditions, pod.Status.Conditions) ||
+			if got := trimmed.(*corev1.Pod).Status; !reflect.DeepEqual(got.Conditions, pod.Status.Conditions) ||
 				got.Phase != pod.Status.Phase {
 				t.Fatalf("seed %d: of its status %+v is kept", seed, got)
 			}
@@ -91,13 +91,13 @@ func TestTrimmingTellsWhenJobsGo(t *testing.T) {
 		randfill.NewWithSeed(seed).NilChance(.3).NumElements(0, 2).Fill(job)
 		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobComplete,
 			Status: corev1.ConditionTrue, LastTransitionTime: metav1.Time{Time: now}})
-		stripped, err := stripJob(job.DeepCopy())
+		trimmed, err := trimJob(job.DeepCopy())
 		if err != nil {
 			t.Fatal(err)
 		}
 		whole := ttlafterfinished.Decide(ttlafterfinished.Input{Now: now, Job: job})
 		if got := ttlafterfinished.Decide(ttlafterfinished.Input{Now: now,
-			Job: stripped.(*batchv1.Job)}); got != whole {
+			Job: trimmed.(*batchv1.Job)}); got != whole {
 			t.Fatalf("seed %d: of what is kept %+v, of all %+v", seed, got, whole)
 		}
 		if whole != (ttlafterfinished.Plan{}) {

@@ -111,7 +111,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	group, err := controller.New(controller.Options{
 		Service: name, Config: mask.Over(connection), Scheme: scheme.Scheme,
-		Cache: cache.Options{DefaultTransform: podfeed.Strip, NewInformer: newInformer},
+		Cache: cache.Options{DefaultTransform: podfeed.Trim, NewInformer: newInformer},
 		Log:   c.Log, State: c.State, Election: c.Election, Controllers: controllers.Select(all, c.Controllers),
 	})
 	if err != nil {

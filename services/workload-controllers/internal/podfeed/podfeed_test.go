@@ -140,8 +140,8 @@ func TestChangesWaitForOthers(t *testing.T) {
 	}
 }
 
-// What decisions read must outlive the stripping.
-func TestStripKeepsWhatDecisionsRead(t *testing.T) {
+// What decisions read must outlive the trimming.
+func TestTrimKeepsWhatDecisionsRead(t *testing.T) {
 	now := metav1.Now()
 	pod := newPod("a", "5")
 	pod.Labels = map[string]string{"app": "web"}
@@ -165,13 +165,13 @@ func TestStripKeepsWhatDecisionsRead(t *testing.T) {
 	want.Spec.Volumes = []corev1.Volume{ephemeral}
 	want.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{ready},
 		ContainerStatuses: []corev1.ContainerStatus{{RestartCount: 2}}}
-	got, err := Strip(pod)
+	got, err := Trim(pod)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 	}
 	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ManagedFields: pod.ManagedFields},
 		Data: map[string]string{"a": "b"}}
-	if _, err := Strip(other); err != nil || other.ManagedFields != nil || other.Data["a"] != "b" {
+	if _, err := Trim(other); err != nil || other.ManagedFields != nil || other.Data["a"] != "b" {
 		t.Errorf("got %+v, %v", other, err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 type Fold struct {
 	// Name tells the folds of an index apart.
 	Name string
-	// Holds is pure and reads nothing of a Pod that the cache does not keep (podfeed.Strip).
+	// Holds is pure and reads nothing of a Pod that the cache does not keep (podfeed.Trim).
 	Holds func(*corev1.Pod) bool
 	// Listed folds keep the Pods, too, so that listing them costs as many as there are.
 	Listed bool

@@ -108,7 +108,7 @@ func TestTakeBack(t *testing.T) {
 
 // The cache keeps what says that a Pod is about to be disrupted.
 func TestTheCacheKeepsTargets(t *testing.T) {
-	kept, err := podfeed.Strip(target(time.Minute))
+	kept, err := podfeed.Trim(target(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func pod(number int, changes ...func(*corev1.Pod)) *corev1.Pod {
 	for _, change := range changes {
 		change(p)
 	}
-	kept, err := podfeed.Strip(p)
+	kept, err := podfeed.Trim(p)
 	if err != nil {
 		panic(err)
 	}

@@ -114,7 +114,7 @@ func average(samples map[string]float64) float64 {
 }
 
 // requestOf is what a Pod, or one container of it, asks for of a resource. It reads the containers as the cache keeps
-// them (podfeed.Strip): of Pods that ask for something those that run as long as the Pod, before them one without a
+// them (podfeed.Trim): of Pods that ask for something those that run as long as the Pod, before them one without a
 // name that asks for the whole.
 func requestOf(pod *corev1.Pod, name corev1.ResourceName, container string) (float64, error) {
 	if len(pod.Spec.InitContainers) == 0 {

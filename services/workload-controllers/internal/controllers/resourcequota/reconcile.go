@@ -145,7 +145,7 @@ func requests(namespace string, names []string) []reconcile.Request {
 	return all
 }
 
-// ofPod is what quotas see of a Pod as the cache keeps it (podfeed.Strip).
+// ofPod is what quotas see of a Pod as the cache keeps it (podfeed.Trim).
 func ofPod(pod *corev1.Pod, now time.Time) item {
 	i := item{scopes: quota.PodScopes(pod)}
 	var requests, limits corev1.ResourceList

@@ -73,11 +73,11 @@ func TestDecideIsPure(t *testing.T) {
 			t.Fatalf("seed %d: two decisions over one input differ", seed)
 		}
 		for i, pod := range before.Pods {
-			stripped, err := podfeed.Strip(pod)
+			trimmed, err := podfeed.Trim(pod)
 			if err != nil {
 				t.Fatal(err)
 			}
-			before.Pods[i] = stripped.(*corev1.Pod)
+			before.Pods[i] = trimmed.(*corev1.Pod)
 		}
 		if kept := Decide(before); effects(kept) != effects(plan) || !reflect.DeepEqual(kept.Status, plan.Status) {
 			t.Fatalf("seed %d: of what is kept %s, of all %s", seed, effects(kept), effects(plan))

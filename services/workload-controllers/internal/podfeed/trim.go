@@ -8,15 +8,15 @@ import (
 	"keelson.dev/kit/quota"
 )
 
-// Strip keeps of a Pod and of a Node what the controllers decide on, and of any other object all but the managed
+// Trim keeps of a Pod and of a Node what the controllers decide on, and of any other object all but the managed
 // fields: the cache holds every one of the cluster. It is a cache transform; a controller that reads more of them adds
 // it here.
-func Strip(object any) (any, error) {
+func Trim(object any) (any, error) {
 	switch object := object.(type) {
 	case *corev1.Pod:
-		return stripPod(object), nil
+		return trimPod(object), nil
 	case *corev1.Node:
-		return stripNode(object), nil
+		return trimNode(object), nil
 	}
 	if meta, ok := object.(metav1.Object); ok && len(meta.GetManagedFields()) > 0 {
 		meta.SetManagedFields(nil)
@@ -24,8 +24,8 @@ func Strip(object any) (any, error) {
 	return object, nil
 }
 
-// stripPod changes the Pod itself, which nobody has seen yet.
-func stripPod(pod *corev1.Pod) *corev1.Pod {
+// trimPod changes the Pod itself, which nobody has seen yet.
+func trimPod(pod *corev1.Pod) *corev1.Pod {
 	like := shapeOf(pod)
 	affinity := keptAffinity(pod)
 	pod.ObjectMeta = metav1.ObjectMeta{
@@ -132,7 +132,7 @@ func nodeTerms(affinity *corev1.Affinity) *corev1.Affinity {
 	}}
 }
 
-func stripNode(node *corev1.Node) *corev1.Node {
+func trimNode(node *corev1.Node) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels,

@@ -168,17 +168,17 @@ func endOf(pod *corev1.Pod) any {
 }
 
 // What the cache keeps of Pods is all that the controllers see of them.
-func TestStrippingChangesNothingThatIsSeen(t *testing.T) {
+func TestTrimmingChangesNothingThatIsSeen(t *testing.T) {
 	for seed := range int64(200) {
 		r, fill := rand.New(rand.NewPCG(uint64(seed), 6)), randfill.NewWithSeed(seed).NilChance(.3).NumElements(0, 2)
 		var whole, kept []*corev1.Pod
 		for i := range 8 {
 			pod := anyPod(r, fill, i)
-			stripped, err := Strip(pod.DeepCopy())
+			trimmed, err := Trim(pod.DeepCopy())
 			if err != nil {
 				t.Fatal(err)
 			}
-			whole, kept = append(whole, pod), append(kept, stripped.(*corev1.Pod))
+			whole, kept = append(whole, pod), append(kept, trimmed.(*corev1.Pod))
 		}
 		if got, want := view(kept), view(whole); !reflect.DeepEqual(got, want) {
 			t.Fatalf("seed %d: of what is kept\n%+v\nof all\n%+v", seed, got, want)
@@ -207,12 +207,12 @@ func TestDaemonPodsKeepTheirNode(t *testing.T) {
 	} {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: c.node, Affinity: c.affinity}}
 		pod.OwnerReferences = []metav1.OwnerReference{{Kind: c.owner, UID: "o", Controller: &yes}}
-		stripped, err := Strip(pod)
+		trimmed, err := Trim(pod)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var kept *corev1.NodeSelector
-		if affinity := stripped.(*corev1.Pod).Spec.Affinity; affinity != nil {
+		if affinity := trimmed.(*corev1.Pod).Spec.Affinity; affinity != nil {
 			kept = affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 			if affinity.PodAffinity != nil {
 				t.Errorf("%s: terms about Pods are kept", c.name)
@@ -236,13 +236,13 @@ func TestNodesKeepWhatPlacesPods(t *testing.T) {
 			Conditions: []corev1.NodeCondition{{Type: "Ready", Status: "True"}}}}
 	node.Status.Conditions = []corev1.NodeCondition{{Type: "MemoryPressure", Status: "True"}, {Type: "Ready",
 		Status: "True", Reason: "Any", LastHeartbeatTime: metav1.Now()}}
-	if stripped, err := Strip(node); err != nil || !reflect.DeepEqual(stripped, want) {
-		t.Errorf("%+v, %v; want %+v", stripped, err, want)
+	if trimmed, err := Trim(node); err != nil || !reflect.DeepEqual(trimmed, want) {
+		t.Errorf("%+v, %v; want %+v", trimmed, err, want)
 	}
 }
 
-// POD-232: what a Pod asks for altogether outlives the stripping, and is kept once for all that ask for the same.
-func TestStripKeepsWhatQuotasCount(t *testing.T) {
+// POD-232: what a Pod asks for altogether outlives the trimming, and is kept once for all that ask for the same.
+func TestTrimKeepsWhatQuotasCount(t *testing.T) {
 	amount := func(cpu string) corev1.ResourceList { return corev1.ResourceList{"cpu": resource.MustParse(cpu)} }
 	deadline, grace := int64(9), int64(30)
 	far := corev1.PodAffinityTerm{TopologyKey: "zone", Namespaces: []string{"other"}}
@@ -256,7 +256,7 @@ func TestStripKeepsWhatQuotasCount(t *testing.T) {
 				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{far}}},
 		}, Status: corev1.PodStatus{QOSClass: corev1.PodQOSBurstable}}
 	}
-	a, b, c := stripPod(pod("2")), stripPod(pod("2")), stripPod(pod("4"))
+	a, b, c := trimPod(pod("2")), trimPod(pod("2")), trimPod(pod("4"))
 	want := &corev1.ResourceRequirements{Requests: amount("2100m"), Limits: amount("3100m")}
 	if !equality.Semantic.DeepEqual(a.Spec.Resources, want) {
 		t.Errorf("kept %v, want %v", a.Spec.Resources, want)
@@ -267,7 +267,7 @@ func TestStripKeepsWhatQuotasCount(t *testing.T) {
 	if got, want := quota.PodScopes(a), quota.PodScopes(pod("2")); got != want || a.DeletionGracePeriodSeconds == nil {
 		t.Errorf("scopes %+v, want %+v", got, want)
 	}
-	if got := stripPod(&corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container,
+	if got := trimPod(&corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container,
 		1)}}); got.Spec.Resources != nil {
 		t.Errorf("a Pod that asks for nothing keeps %v", got.Spec.Resources)
 	}
@@ -276,12 +276,12 @@ func TestStripKeepsWhatQuotasCount(t *testing.T) {
 // Pods of one template share what is kept of their ports.
 func TestPodsShareTheirPorts(t *testing.T) {
 	kept := func(port int32) []corev1.Container {
-		stripped, err := Strip(&corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Ports: []corev1.
+		trimmed, err := Trim(&corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Ports: []corev1.
 			ContainerPort{{Name: "shared", ContainerPort: port, Protocol: "TCP"}, {ContainerPort: 1}}}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return stripped.(*corev1.Pod).Spec.Containers
+		return trimmed.(*corev1.Pod).Spec.Containers
 	}
 	one, same, other := kept(80), kept(80), kept(81)
 	if &one[0] != &same[0] || &one[0] == &other[0] || len(one[0].Ports) != 1 || other[0].Ports[0].ContainerPort != 81 {

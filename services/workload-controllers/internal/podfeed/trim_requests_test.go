@@ -35,11 +35,11 @@ func TestRequestsAreKept(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			kept := func() []corev1.Container {
-				stripped, err := Strip(&corev1.Pod{Spec: *row.spec.DeepCopy()})
+				trimmed, err := Trim(&corev1.Pod{Spec: *row.spec.DeepCopy()})
 				if err != nil {
 					t.Fatal(err)
 				}
-				return stripped.(*corev1.Pod).Spec.InitContainers
+				return trimmed.(*corev1.Pod).Spec.InitContainers
 			}
 			first, second := kept(), kept()
 			if !equality.Semantic.DeepEqual(first, row.want) || len(first) > 0 && &first[0] != &second[0] {

@@ -85,21 +85,21 @@ func TestAShapeIsThatOfThePod(t *testing.T) {
 	}
 }
 
-// Every event of every Pod is stripped: what is kept of its containers is worked out once. A Pod costs the list of its
+// Every event of every Pod is trimmed: what is kept of its containers is worked out once. A Pod costs the list of its
 // conditions that are kept, and nothing else.
-func TestStrippingAllocatesOneList(t *testing.T) {
+func TestTrimmingAllocatesOneList(t *testing.T) {
 	const runs = 100
 	pods := make([]*corev1.Pod, runs+1)
 	for i := range pods {
 		pods[i] = shapely(func(pod *corev1.Pod) { pod.Name = fmt.Sprint("web-", i) })
 	}
-	stripPod(shapely())
+	trimPod(shapely())
 	next := 0
 	allocated := testing.AllocsPerRun(runs, func() {
-		stripPod(pods[next])
+		trimPod(pods[next])
 		next++
 	})
 	if allocated > 1 {
-		t.Errorf("stripping a Pod allocates %v times, want once", allocated)
+		t.Errorf("trimming a Pod allocates %v times, want once", allocated)
 	}
 }
