@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -145,4 +146,29 @@ func TestEach(t *testing.T) {
 	l.check(t, "was", "is")
 	each.Delete(t.Context(), event.TypedDeleteEvent[*corev1.Pod]{Object: pod("gone")}, nil)
 	l.check(t, "gone")
+}
+
+// Follow tells of an object that was made again under its name that it is gone, and of the other that it is there.
+func TestFollow(t *testing.T) {
+	var l log
+	pod := func(name, uid string) *corev1.Pod {
+		p := &corev1.Pod{}
+		p.Name, p.UID = name, types.UID(uid)
+		return p
+	}
+	say := func(what string) func(*corev1.Pod, Queue[string]) {
+		return func(p *corev1.Pod, _ Queue[string]) { l.add(what + " " + p.Name) }
+	}
+	update := func(before, now *corev1.Pod) event.TypedUpdateEvent[*corev1.Pod] {
+		return event.TypedUpdateEvent[*corev1.Pod]{ObjectOld: before, ObjectNew: now}
+	}
+	follow := Follow(say("set"), say("gone"))
+	follow.Create(t.Context(), event.TypedCreateEvent[*corev1.Pod]{Object: pod("a", "1")}, nil)
+	l.check(t, "set a")
+	follow.Update(t.Context(), update(pod("was", "1"), pod("is", "1")), nil)
+	l.check(t, "set is")
+	follow.Update(t.Context(), update(pod("was", "1"), pod("another", "2")), nil)
+	l.check(t, "gone was", "set another")
+	follow.Delete(t.Context(), event.TypedDeleteEvent[*corev1.Pod]{Object: pod("a", "2")}, nil)
+	l.check(t, "gone a")
 }

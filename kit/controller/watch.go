@@ -34,6 +34,21 @@ func Each[O client.Object, request comparable](wake func(O, Queue[request])) han
 	}
 }
 
+// Follow calls set with each object that is new or changed, and gone with each that is no longer there. Objects are
+// told apart by their UIDs: one that was made again under its name while the watch was interrupted is another.
+func Follow[O client.Object, request comparable](set, gone func(O, Queue[request])) handler.TypedFuncs[O, request] {
+	return handler.TypedFuncs[O, request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[O], q Queue[request]) { set(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[O], q Queue[request]) {
+			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() {
+				gone(e.ObjectOld, q)
+			}
+			set(e.ObjectNew, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[O], q Queue[request]) { gone(e.Object, q) },
+	}
+}
+
 // Store returns the store behind the cache's objects of a kind. It may not be filled yet. Where there is none, Check
 // is told of it, and the store that is returned is empty.
 func (s *Setup) Store(kind client.Object) toolscache.Indexer {

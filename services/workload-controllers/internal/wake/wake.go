@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -30,20 +29,11 @@ func Add(q Queue, requests []reconcile.Request) {
 
 // Self wakes up the object itself, after observe was called with it. For one that is gone only forget is called.
 func Self[T client.Object](observe, forget func(T)) handler.TypedFuncs[T, reconcile.Request] {
-	return handler.TypedFuncs[T, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q Queue) {
-			observe(e.Object)
-			q.Add(Request(e.Object.GetNamespace(), e.Object.GetName()))
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q Queue) {
-			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() {
-				forget(e.ObjectOld) // it was made again under its name while the watch was interrupted
-			}
-			observe(e.ObjectNew)
-			q.Add(Request(e.ObjectNew.GetNamespace(), e.ObjectNew.GetName()))
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], _ Queue) { forget(e.Object) },
+	set := func(object T, q Queue) {
+		observe(object)
+		q.Add(Request(object.GetNamespace(), object.GetName()))
 	}
+	return controller.Follow(set, func(object T, _ Queue) { forget(object) })
 }
 
 // NamespaceOf wakes up the namespace of an object that the controller keeps in each under this name.

@@ -15,7 +15,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -76,14 +75,5 @@ func (c *Controller) onNode() handler.TypedFuncs[*corev1.Node, reconcile.Request
 			q.Add(wake.Request("", waiting))
 		}
 	}
-	return handler.TypedFuncs[*corev1.Node, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Node], q wake.Queue) { set(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Node], q wake.Queue) {
-			if e.ObjectOld.UID != e.ObjectNew.UID {
-				gone(e.ObjectOld, q) // it was made again under its name while the watch was interrupted
-			}
-			set(e.ObjectNew, q)
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Node], q wake.Queue) { gone(e.Object, q) },
-	}
+	return controller.Follow(set, gone)
 }

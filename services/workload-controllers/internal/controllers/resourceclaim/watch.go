@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"keelson.dev/kit/controller"
 	"keelson.dev/kit/podview"
 	"keelson.dev/services/workload-controllers/internal/storeindex"
 	"keelson.dev/services/workload-controllers/internal/wake"
@@ -34,23 +35,14 @@ func (c *Controller) onPod() handler.TypedFuncs[*corev1.Pod, reconcile.Request] 
 			wakeClaims(pod, q)
 		}
 	}
-	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q wake.Queue) {
-			if needsClaims(e.Object) {
-				q.Add(wake.Request(e.Object.Namespace, e.Object.Name))
-			}
-			look(e.Object, q)
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Pod], q wake.Queue) {
-			if e.ObjectOld.UID != e.ObjectNew.UID {
-				c.forget(e.ObjectOld, q)
-			}
-			look(e.ObjectNew, q)
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Pod], q wake.Queue) {
-			c.forget(e.Object, q)
-		},
+	on := controller.Follow(look, c.forget)
+	on.CreateFunc = func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q wake.Queue) {
+		if needsClaims(e.Object) {
+			q.Add(wake.Request(e.Object.Namespace, e.Object.Name))
+		}
+		look(e.Object, q)
 	}
+	return on
 }
 
 // forget wakes up the claims of a Pod that is gone.
@@ -84,20 +76,7 @@ func (c *Controller) onClaim() handler.TypedFuncs[*resourcev1.ResourceClaim, rec
 			q.Add(claimRequest(claim.Namespace, claim.Name))
 		}
 	}
-	return handler.TypedFuncs[*resourcev1.ResourceClaim, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*resourcev1.ResourceClaim], q wake.Queue) {
-			look(e.Object, q)
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*resourcev1.ResourceClaim], q wake.Queue) {
-			if e.ObjectOld.UID != e.ObjectNew.UID {
-				c.gone(e.ObjectOld, q)
-			}
-			look(e.ObjectNew, q)
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*resourcev1.ResourceClaim], q wake.Queue) {
-			c.gone(e.Object, q)
-		},
-	}
+	return controller.Follow(look, c.gone)
 }
 
 func (c *Controller) gone(claim *resourcev1.ResourceClaim, q wake.Queue) {
