@@ -4,7 +4,8 @@
 //	fieldmask.go  rules, and what they are in field numbers
 //	decide.go     one watch event with and without them (pure)
 //	transport.go  the stream of events of a watch
-//	share.go      objects that share the memory of what they have alike
+//	share.go      objects that share the memory of what they have alike, as they are decoded
+//	pool.go       the same, of what trimming makes of them
 //	informers.go  informers of such objects
 package fieldmask
 

@@ -85,7 +85,7 @@ func expectSameEvictions(t *testing.T, r *rand.Rand, fill *randfill.Filler, whol
 
 // Pods that tolerate the same share what is kept of it, and nothing is shared that differs.
 func TestTolerationsAreShared(t *testing.T) {
-	kept := &tolerations{shared: map[string][]corev1.Toleration{}}
+	kept := newTolerations()
 	list := func(seconds *int64) []corev1.Toleration {
 		return []corev1.Toleration{
 			{Key: "a", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
@@ -112,8 +112,8 @@ func TestTolerationsAreShared(t *testing.T) {
 		}
 	}
 	for i := range int64(3 * knownTolerations) {
-		if kept.of(list(&i)); len(kept.shared) > knownTolerations {
-			t.Fatalf("%d lists are kept", len(kept.shared))
+		if kept.of(list(&i)); kept.shared.Len() > knownTolerations {
+			t.Fatalf("%d lists are kept", kept.shared.Len())
 		}
 	}
 	if got := kept.of(list(nil)[1:]); got != nil {

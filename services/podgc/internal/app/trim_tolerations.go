@@ -2,22 +2,26 @@ package app
 
 import (
 	"encoding/binary"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/fieldmask"
 )
 
 // knownTolerations is how many lists are kept to be shared; beyond, the memory starts anew.
 const knownTolerations = 1000
 
 // evictionTolerations are those of all Pods in the cache.
-var evictionTolerations = tolerations{shared: map[string][]corev1.Toleration{}}
+var evictionTolerations = newTolerations()
 
 // tolerations lets Pods that tolerate the same share one list: nearly all of them have the defaults or what their
 // DaemonSet got. It is safe for concurrent use.
 type tolerations struct {
-	mu     sync.Mutex // guards shared
-	shared map[string][]corev1.Toleration
+	shared *fieldmask.Pool[[]corev1.Toleration]
+}
+
+func newTolerations() *tolerations {
+	return &tolerations{fieldmask.NewPool[[]corev1.Toleration](knownTolerations)}
 }
 
 // of returns the tolerations of the list that concern evictions.
@@ -32,22 +36,15 @@ func (t *tolerations) of(list []corev1.Toleration) []corev1.Toleration {
 	if len(name) == 0 {
 		return nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if known := t.shared[string(name)]; known != nil {
-		return known
-	}
-	var kept []corev1.Toleration
-	for i := range list {
-		if concernsEviction(&list[i]) {
-			kept = append(kept, *list[i].DeepCopy())
+	return t.shared.Share(name, func() []corev1.Toleration {
+		var kept []corev1.Toleration
+		for i := range list {
+			if concernsEviction(&list[i]) {
+				kept = append(kept, *list[i].DeepCopy())
+			}
 		}
-	}
-	if len(t.shared) >= knownTolerations {
-		clear(t.shared)
-	}
-	t.shared[string(name)] = kept
-	return kept
+		return kept
+	})
 }
 
 // appendName appends what tells a toleration from any other.

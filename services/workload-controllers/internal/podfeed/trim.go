@@ -1,6 +1,8 @@
 package podfeed
 
 import (
+	"unique"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -176,3 +178,6 @@ func ends(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	}
 	return kept
 }
+
+// shared returns the same text in memory that all Pods share.
+func shared[T ~string](text T) T { return T(unique.Make(string(text)).Value()) }

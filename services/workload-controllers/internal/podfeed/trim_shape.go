@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 
+	"keelson.dev/kit/fieldmask"
 	"keelson.dev/kit/podview"
 )
 
@@ -18,15 +19,18 @@ type shape struct {
 	requests, ports []corev1.Container
 }
 
+// mostShapes bounds how many shapes are remembered.
+const mostShapes = 10_000
+
 // allShapes are those of all Pods, by what they follow from.
-var allShapes = pool[shape]{known: map[string]*shape{}}
+var allShapes = fieldmask.NewPool[*shape](mostShapes)
 
 // shapeOf works the shape out only for the first Pod of its kind: there is an event of each Pod for each of its states.
 func shapeOf(pod *corev1.Pod) *shape {
 	spelling.mu.Lock()
 	defer spelling.mu.Unlock()
 	spelling.pod(pod)
-	return allShapes.share(spelling.text, func() *shape {
+	return allShapes.Share(spelling.text, func() *shape {
 		return &shape{amounts: amounts(pod), requests: requests(pod), ports: namedPorts(&pod.Spec)}
 	})
 }

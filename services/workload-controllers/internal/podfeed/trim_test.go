@@ -288,21 +288,3 @@ func TestPodsShareTheirPorts(t *testing.T) {
 		t.Errorf("%p %+v, %p and %p", &one[0], one, &same[0], &other[0])
 	}
 }
-
-// What is shared is bounded: beyond it, it is gathered anew.
-func TestThePoolIsBounded(t *testing.T) {
-	p := pool[int]{known: map[string]*int{}}
-	share := func(key string) *int { return p.share([]byte(key), func() *int { return new(int) }) }
-	first := share("0")
-	for i := range 9_999 {
-		share(fmt.Sprint(i))
-	}
-	if share("0") != first {
-		t.Error("forgotten before there are 10,000")
-	}
-	share("a")
-	share("b")
-	if share("0") == first || len(p.known) != 2 {
-		t.Errorf("%d are remembered", len(p.known))
-	}
-}
