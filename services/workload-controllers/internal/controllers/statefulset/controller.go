@@ -67,7 +67,7 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.Runnable, error) {
-	c := assemble(s, feed)
+	c := build(s, feed)
 	return wake.Build(s, concurrent, c.steps()).
 		Explain(explain.Explainer(c.steps(), account, nil)).
 		Watch(source.Kind(s.Cache, &appsv1.StatefulSet{}, wake.Self(c.remember, c.forget)),
@@ -77,7 +77,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 		Runnable()
 }
 
-func assemble(s *controller.Setup, feed *podfeed.Feed) *Controller {
+func build(s *controller.Setup, feed *podfeed.Feed) *Controller {
 	own, lean := write.LeanBy(s)
 	storage := s.Store(&corev1.PersistentVolumeClaim{})
 	s.Check(indexClaims(storage))
