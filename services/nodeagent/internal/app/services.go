@@ -12,6 +12,8 @@ import (
 
 	"keelson.dev/kit/keptport"
 	"keelson.dev/services/nodeagent/internal/serviceproxy"
+	"keelson.dev/services/nodeagent/internal/serviceproxy/health"
+	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
 )
 
 // Who carries the traffic of Services.
@@ -59,13 +61,13 @@ func (a *agent) observeNode(n *corev1.Node) {
 	a.drivers.Look()
 	if a.proxy != nil {
 		a.proxy.SetNode(proxyNode(n, a.kept, a.clusterRanges()))
-		a.proxy.SetLeaving(serviceproxy.Leaving(n))
+		a.proxy.SetLeaving(health.Leaving(n))
 	}
 }
 
 // proxyNode is what the Service proxy needs to know of a Node. What cannot be parsed was not written by this agent.
-func proxyNode(n *corev1.Node, kept []keptport.Port, ranges []netip.Prefix) serviceproxy.Node {
-	out := serviceproxy.Node{Name: n.Name, Zone: n.Labels[corev1.LabelTopologyZone], Kept: kept, Ranges: ranges}
+func proxyNode(n *corev1.Node, kept []keptport.Port, ranges []netip.Prefix) plan.Node {
+	out := plan.Node{Name: n.Name, Zone: n.Labels[corev1.LabelTopologyZone], KeptPorts: kept, ClusterRanges: ranges}
 	for _, address := range n.Status.Addresses {
 		if ip, err := netip.ParseAddr(address.Address); err == nil && address.Type == corev1.NodeInternalIP {
 			out.Addresses = append(out.Addresses, ip.Unmap())

@@ -20,9 +20,9 @@ func TestProxyNode(t *testing.T) {
 	c := Config{ServiceRanges: []string{"10.96.0.0/16", "fd00:96::/112"}}
 	c.PodNetwork.ClusterCIDRs = []string{"10.244.0.0/16"}
 	got := proxyNode(node, keptport.NodePorts(), c.clusterRanges())
-	if fmt.Sprint(got.Addresses, got.PodRanges, got.Ranges) !=
+	if fmt.Sprint(got.Addresses, got.PodRanges, got.ClusterRanges) !=
 		"[192.0.2.1 2001:db8::1] [10.244.1.0/24] [10.244.0.0/16 10.96.0.0/16 fd00:96::/112]" ||
-		!slices.Equal(got.Kept, keptport.NodePorts()) {
+		!slices.Equal(got.KeptPorts, keptport.NodePorts()) {
 		t.Errorf("%+v", got)
 	}
 }

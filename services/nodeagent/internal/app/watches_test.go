@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"keelson.dev/services/nodeagent/internal/podnetwork"
-	"keelson.dev/services/nodeagent/internal/serviceproxy"
+	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
 )
 
 // What is dropped of other Nodes is what nobody reads.
@@ -32,7 +32,7 @@ func TestSlimNode(t *testing.T) {
 		want.Created.IsZero() || want.UID == "" {
 		t.Errorf("the network knows %+v of %+v", podnetwork.Of(trimmed), want)
 	}
-	var peers serviceproxy.Peers
+	var peers plan.Peers
 	if peers.Set(full); peers.Set(trimmed) {
 		t.Error("the proxy knows another node")
 	}

@@ -11,6 +11,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"keelson.dev/kit/nettest"
+	"keelson.dev/services/nodeagent/internal/serviceproxy/servicetest"
 )
 
 const (
@@ -28,7 +29,7 @@ func crowd(p *proxy) {
 }
 
 func numbered(i, shift int) (*corev1.Service, *discoveryv1.EndpointSlice) {
-	s := one(func(s *corev1.Service) {
+	s := servicetest.New(func(s *corev1.Service) {
 		s.Name = fmt.Sprintf("service-%d", i)
 		s.Spec.ClusterIP = fmt.Sprintf("10.96.%d.%d", i/250, i%250+1)
 		s.Spec.ClusterIPs = []string{s.Spec.ClusterIP}
@@ -38,7 +39,7 @@ func numbered(i, shift int) (*corev1.Service, *discoveryv1.EndpointSlice) {
 		n := i*benchEndpoints + e + shift
 		words = append(words, fmt.Sprintf("10.%d.%d.%d there", 100+n/62500, n/250%250, n%250+1))
 	}
-	endpoints := slice(discoveryv1.AddressTypeIPv4, 8080, words...)
+	endpoints := servicetest.Slice(discoveryv1.AddressTypeIPv4, 8080, words...)
 	endpoints.Namespace, endpoints.Name = s.Namespace, s.Name
 	endpoints.Labels = map[string]string{discoveryv1.LabelServiceName: s.Name}
 	return s, endpoints
@@ -88,7 +89,7 @@ func BenchmarkServices(b *testing.B) {
 		benchmark(b, func(p *proxy, i int) {
 			_, endpoints := numbered(i%benchServices, 1+i/benchServices)
 			_ = p.Slices.GetStore().Add(endpoints)
-			p.own(endpoints, true)
+			p.setSlice(endpoints)
 			written(b, p)
 		})
 	})

@@ -37,16 +37,16 @@ func newMetrics() *metrics {
 	}
 }
 
-func (m *metrics) observe(begun time.Time, whole bool, count int, err error) {
+func (m *metrics) observe(w work, count int, err error) {
 	if err != nil {
 		m.failures.Inc()
 		return
 	}
 	scope := "change"
-	if whole {
+	if w.whole {
 		scope = "all"
 	}
-	m.duration.WithLabelValues(scope).Observe(time.Since(begun).Seconds())
+	m.duration.WithLabelValues(scope).Observe(time.Since(w.begun).Seconds())
 	m.changes.Add(float64(count))
 	m.last.SetToCurrentTime()
 }

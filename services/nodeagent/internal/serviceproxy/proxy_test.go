@@ -9,11 +9,13 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
+
+	"keelson.dev/services/nodeagent/internal/serviceproxy/servicetest"
 )
 
 // The proxy knows all Nodes that there are before it carries anything, and follows them.
 func TestNodesAreFollowed(t *testing.T) {
-	client := fake.NewClientset(nodeAt("there", 10250, "192.0.2.1"))
+	client := fake.NewClientset(servicetest.NodeAt("there", 10250, "192.0.2.1"))
 	factory := informers.NewSharedInformerFactory(client, 0)
 	core := factory.Core().V1()
 	p := New(Config{Services: core.Services().Informer(), Slices: factory.Discovery().V1().EndpointSlices().Informer(),
@@ -29,7 +31,7 @@ func TestNodesAreFollowed(t *testing.T) {
 	there := func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		_, is := p.peers.at(netip.MustParseAddr("192.0.2.1"))
+		_, is := p.peers.At(netip.MustParseAddr("192.0.2.1"))
 		return is
 	}
 	if !there() {

@@ -3,8 +3,9 @@ package serviceproxy
 import (
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
+
+	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
 )
 
 // Report is what stands in the kernel for a Service.
@@ -35,25 +36,25 @@ func (p *Proxy) Report(namespace, name string) Report {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := namespace + "/" + name
-	out := Report{Services: p.state.Len(), Ports: []PortReport{}, Problems: slices.Clone(p.told[key])}
-	plan, there := p.state.Plan(key)
+	out := Report{Services: p.state.Len(), Ports: []PortReport{}, Problems: slices.Clone(p.reported[key])}
+	planned, exists := p.state.Plan(key)
 	if p.failure != nil {
 		out.Problems = append(out.Problems, p.failure.Error())
 	}
-	if since, done := p.done[key]; done && there && p.failure == nil && !p.all && !p.dirty[key] {
+	if since, done := p.programmed[key]; done && exists && p.failure == nil && !p.all && !p.dirty[key] {
 		since = since.UTC()
 		out.Programmed, out.Since = true, &since
 	}
-	for i := range plan.Ports {
-		port := &plan.Ports[i]
+	for i := range planned.Ports {
+		port := &planned.Ports[i]
 		r := PortReport{Name: port.Name, Protocol: string(port.Protocol), ClusterIPs: []string{}, Port: port.Number,
 			NodePort: port.NodePort, Endpoints: []string{}}
 		for _, f := range port.Frontends {
-			if f.Rank == ByClusterIP {
+			if f.Rank == plan.ByClusterIP {
 				r.ClusterIPs = append(r.ClusterIPs, f.Addr.String())
 			}
 		}
-		for _, e := range union(port.Cluster, port.Local) {
+		for _, e := range union(port.ClusterEndpoints, port.LocalEndpoints) {
 			r.Endpoints = append(r.Endpoints, e.String())
 		}
 		out.Ports = append(out.Ports, r)
@@ -66,5 +67,3 @@ func union(a, b []netip.AddrPort) []netip.AddrPort {
 	slices.SortFunc(out, netip.AddrPort.Compare)
 	return slices.Compact(out)
 }
-
-func cutName(service string) (namespace, name string, ok bool) { return strings.Cut(service, "/") }

@@ -18,12 +18,15 @@ import (
 
 	"keelson.dev/kit/nettest"
 	"keelson.dev/services/nodeagent/internal/conntrack"
+	"keelson.dev/services/nodeagent/internal/serviceproxy/kernel"
+	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
+	"keelson.dev/services/nodeagent/internal/serviceproxy/servicetest"
 )
 
 const (
 	servicePort = 80
 	podPort     = 8080
-	nodePort    = 30080
+	nodePort    = servicetest.NodePort
 	bridge      = "pods"
 )
 
@@ -59,7 +62,7 @@ func newProxy(t *testing.T, table string) *proxy {
 	endpoints := cache.NewSharedIndexInformer(nil, &discoveryv1.EndpointSlice{}, 0, Indexers)
 	p := &proxy{New(Config{Table: table, Services: services, Slices: endpoints,
 		Conntrack: conntrack.Settings{TCPCloseWait: 90 * time.Second}, Log: zap.NewNop()}), t}
-	p.SetNode(Node{Name: "here", Zone: "z1", Addresses: []netip.Addr{nodeIP, nodeIP6},
+	p.SetNode(plan.Node{Name: "here", Zone: "z1", Addresses: []netip.Addr{nodeIP, nodeIP6},
 		PodRanges: []netip.Prefix{podRange, range6}})
 	return p
 }
@@ -72,10 +75,10 @@ func (p *proxy) put(objects ...metav1.Object) {
 		switch o := object.(type) {
 		case *corev1.Service:
 			err = p.Services.GetStore().Add(o)
-			p.mark(o.Namespace + "/" + o.Name)
+			p.changed(o.Namespace + "/" + o.Name)
 		case *discoveryv1.EndpointSlice:
 			err = p.Slices.GetStore().Add(o)
-			p.own(o, true)
+			p.setSlice(o)
 		}
 		if err != nil {
 			p.t.Fatal(err)
@@ -96,7 +99,7 @@ func newMachine(t *testing.T) *machine {
 	nettest.Own(t)
 	// A link that still looks for others with its addresses does not ask where those are to whom it passes packets on.
 	must(t, os.WriteFile("/proc/sys/net/ipv6/conf/default/accept_dad", []byte("0"), 0))
-	must(t, Prepare(Node{PodRanges: []netip.Prefix{podRange, range6}}))
+	must(t, kernel.EnableForwarding(plan.Node{PodRanges: []netip.Prefix{podRange, range6}}))
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = bridge
 	must(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attributes}))
@@ -257,13 +260,6 @@ func newService(change ...func(*corev1.Service)) *corev1.Service {
 		c(s)
 	}
 	return s
-}
-
-func withNodePorts(s *corev1.Service) {
-	s.Spec.Type = corev1.ServiceTypeNodePort
-	for i := range s.Spec.Ports {
-		s.Spec.Ports[i].NodePort = nodePort
-	}
 }
 
 // newSlices are the EndpointSlices of a Service with these endpoints.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/services/nodeagent/internal/serviceproxy/servicetest"
 )
 
 // The chunks by which an SCTP association begins.
@@ -61,7 +63,7 @@ func (p *peer) answerSCTP(t *testing.T, asked chan<- string) {
 // An SCTP association begins with an endpoint of the Service, whose answers come from the Service's address.
 func TestSCTP(t *testing.T) {
 	m := newMachine(t)
-	s := newService(withNodePorts, func(s *corev1.Service) {
+	s := newService(servicetest.WithNodePorts, func(s *corev1.Service) {
 		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "sctp", Protocol: corev1.ProtocolSCTP,
 			Port: servicePort, NodePort: nodePort})
 	})
@@ -99,7 +101,7 @@ func TestSCTP(t *testing.T) {
 // A Service without endpoints refuses an association as the kernel does a port of its own that nobody has: by ICMP.
 func TestSCTPWithoutEndpoints(t *testing.T) {
 	m := newMachine(t)
-	s := newService(withNodePorts, func(s *corev1.Service) {
+	s := newService(servicetest.WithNodePorts, func(s *corev1.Service) {
 		s.Spec.Ports = []corev1.ServicePort{{Protocol: corev1.ProtocolSCTP, Port: servicePort, NodePort: nodePort}}
 	})
 	m.put(append(newSlices(s), s)...)

@@ -4,10 +4,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
 )
 
 // SliceSelector selects the EndpointSlices whose traffic Service proxies carry.
-const SliceSelector = "!" + corev1.IsHeadlessService + ",!" + labelProxyName
+const SliceSelector = "!" + corev1.IsHeadlessService + ",!" + plan.LabelProxyName
 
 // Slim returns a function that drops what the proxy never reads of an EndpointSlice, and keeps once what endpoints have
 // in common. It is called by one informer, one object at a time.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"keelson.dev/kit/nettest"
+	"keelson.dev/services/nodeagent/internal/serviceproxy/health"
+	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
 )
 
 // said is what load balancers are told at a path.
@@ -21,7 +23,7 @@ type said struct {
 func (p *proxy) said(path string) said {
 	p.t.Helper()
 	recorder := httptest.NewRecorder()
-	p.healthHandler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
+	p.freshness.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
 	out := said{code: recorder.Code}
 	if err := json.Unmarshal(recorder.Body.Bytes(), &out); err != nil && recorder.Code != http.StatusNotFound {
 		p.t.Errorf("%s: %v in %s", path, err, recorder.Body)
@@ -69,18 +71,18 @@ func TestStaleRulesAreTold(t *testing.T) {
 	nettest.Own(t)
 	p := newProxy(t, "keelson-test-services")
 	p.put(newService())
-	local := &healthServer{track: p.track}
-	local.local.Store(2)
+	service := health.NewServiceHandler("ns/web", p.freshness)
+	service.SetReadyEndpoints(2)
 	ofService := func() int {
 		recorder := httptest.NewRecorder()
-		local.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/", nil))
+		service.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/", nil))
 		return recorder.Code
 	}
 	if got := append(p.codes(), ofService()); !slices.Equal(got, []int{200, 200, 200}) {
 		t.Errorf("with rules: %v", got)
 	}
-	p.track.queued(time.Now().Add(-2 * time.Minute))
-	p.mark("ns/web") // one more does not make the first one younger
+	p.freshness.Queued(time.Now().Add(-2 * time.Minute))
+	p.changed("ns/web") // one more does not make the first one younger
 	if got := append(p.codes(), ofService()); !slices.Equal(got, []int{503, 503, 503}) {
 		t.Errorf("two minutes behind: %v", got)
 	}
@@ -96,27 +98,23 @@ func TestWhatCountsAsBehind(t *testing.T) {
 	newProxy(t, "keelson-test-services").put(newService())
 	p := newProxy(t, "keelson-test-services")
 	for name, change := range map[string]func(){
-		"a change of the node":    func() { p.SetNode(Node{Name: "here", Zone: name()}) },
-		"a change of a Service":   func() { p.mark("ns/web") },
-		"a table that is not his": func() { _ = p.kernel.remove(); p.look() },
+		"a change of the node":    func() { p.SetNode(plan.Node{Name: "here", Zone: name()}) },
+		"a change of a Service":   func() { p.changed("ns/web") },
+		"a table that is not his": func() { _ = p.kernel.Remove(); p.verifyTable() },
 		"rules of an agent before": func() {
-			p.track.mu.Lock()
-			p.track.progress = progress{}
-			p.track.mu.Unlock()
-			p.track.found(time.Now())
+			*p.freshness = health.Freshness{}
+			p.freshness.Found(time.Now())
 		},
 	} {
 		p.sync()
-		p.track.written(time.Now())
-		if p.track.mu.Lock(); !p.track.waiting.IsZero() {
+		p.freshness.Written(time.Now())
+		if got := p.freshness.Progress(); !got.PendingSince.IsZero() {
 			t.Errorf("%s: behind before", name)
 		}
-		p.track.mu.Unlock()
 		change()
-		if p.track.mu.Lock(); p.track.waiting.IsZero() || !p.track.carries {
-			t.Errorf("%s does not count: %+v", name, p.track.progress)
+		if got := p.freshness.Progress(); got.PendingSince.IsZero() || !got.Programmed {
+			t.Errorf("%s does not count: %+v", name, got)
 		}
-		p.track.mu.Unlock()
 	}
 }
 

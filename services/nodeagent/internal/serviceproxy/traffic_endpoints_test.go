@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"keelson.dev/kit/keptport"
+	"keelson.dev/services/nodeagent/internal/serviceproxy/servicetest"
 )
 
 // withEndpoints are the slices of a Service whose endpoints are edited by their peers' names.
@@ -69,7 +70,7 @@ func TestPodReachesItself(t *testing.T) {
 // POD-163
 func TestTerminatingEndpoints(t *testing.T) {
 	m := newMachine(t)
-	s := newService(withNodePorts)
+	s := newService(servicetest.WithNodePorts)
 	ends := func(names ...string) []metav1.Object {
 		return withEndpoints(s, func(name string, e *discoveryv1.Endpoint) {
 			for _, ending := range names {
@@ -123,7 +124,7 @@ func TestHintsByTraffic(t *testing.T) {
 // A Service that is labelled as another proxy's is left to it, from the moment on in which it is.
 func TestServiceOfAnotherProxy(t *testing.T) {
 	m := newMachine(t)
-	s := newService(withNodePorts)
+	s := newService(servicetest.WithNodePorts)
 	labelled := s.DeepCopy()
 	labelled.Labels = map[string]string{"service.kubernetes.io/service-proxy-name": "mine"}
 	m.put(append(newSlices(s, m.a), labelled)...)
@@ -152,7 +153,7 @@ func TestWhatOtherNodesNeed(t *testing.T) {
 	m.stranger.serve(t)
 	m.put()
 	node := *m.node
-	node.Ranges = []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}
+	node.ClusterRanges = []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}
 	m.SetNode(node)
 	const free = 81
 	evil := newService(func(s *corev1.Service) {
@@ -162,14 +163,14 @@ func TestWhatOtherNodesNeed(t *testing.T) {
 	})
 	m.put(append(newSlices(evil, m.a), evil)...)
 	answersOnce(t, "an address that is nobody's", m.here, m.stranger.addr, podPort, "a")
-	m.setPeer(nodeAt("there", podPort, m.stranger.addr.String()), true)
+	m.setPeer(servicetest.NodeAt("there", podPort, m.stranger.addr.String()))
 	m.sync()
 	for name, do := range map[string]func(func()){"node": m.here, "b": m.b.Do} {
 		answersOnce(t, name+" asks the agent of another node", do, m.stranger.addr, podPort, "stranger")
 		answersOnce(t, name+" asks a Pod of another node", do, m.remote.addr, podPort, "remote")
 		answersOnce(t, name+" asks a port that is free", do, m.stranger.addr, free, "a")
 	}
-	m.setPeer(nodeAt("there", podPort, m.stranger.addr.String()), false)
+	m.removePeer(servicetest.NodeAt("there", podPort, m.stranger.addr.String()))
 	m.sync()
 	answersOnce(t, "when the node has gone", m.here, m.stranger.addr, podPort, "a")
 }
@@ -195,10 +196,10 @@ func TestWhatTheNodeNeeds(t *testing.T) {
 	m := newMachine(t)
 	const api, other = 6443, 6444
 	node := *m.node
-	node.Kept = []keptport.Port{{Keeper: "apiserver", Protocol: keptport.TCP, First: api, Last: api}}
+	node.KeptPorts = []keptport.Port{{Keeper: "apiserver", Protocol: keptport.TCP, First: api, Last: api}}
 	m.SetNode(node)
 	answerAt(t, api, other)
-	evil := newService(balanced(nodeIP6.String()), func(s *corev1.Service) {
+	evil := newService(servicetest.Balanced(nodeIP6.String()), func(s *corev1.Service) {
 		s.Spec.ExternalIPs = []string{nodeIP.String(), "127.0.0.1", "::1"}
 		s.Spec.Ports = []corev1.ServicePort{{Name: "tcp", Protocol: corev1.ProtocolTCP, Port: api},
 			{Name: "other", Protocol: corev1.ProtocolTCP, Port: other}}
@@ -224,8 +225,8 @@ func TestWhatTheNodeNeeds(t *testing.T) {
 			t.Errorf("the node asks itself at %s: %s", to, got)
 		}
 	}
-	if told := m.told["ns/web"]; len(told) != 4 {
-		t.Errorf("it is told %q, want a sentence for each address that is left out", told)
+	if reported := m.reported["ns/web"]; len(reported) != 4 {
+		t.Errorf("%q are reported, want a sentence for each address that is left out", reported)
 	}
 }
 
@@ -254,7 +255,7 @@ func TestWhatTheNodeNeedsAtUnlistedAddresses(t *testing.T) {
 	address(t, bridge, "203.0.113.9/32")
 	address(t, bridge, "2001:db8:9::9/128")
 	node := *m.node
-	node.Kept = append([]keptport.Port{{Keeper: "apiserver", Protocol: keptport.TCP, First: api, Last: api},
+	node.KeptPorts = append([]keptport.Port{{Keeper: "apiserver", Protocol: keptport.TCP, First: api, Last: api},
 		{Keeper: "tunnel", Protocol: keptport.UDP, First: other, Last: other}}, keptport.NodePorts()...)
 	m.SetNode(node)
 	answerAt(t, api, other)
@@ -281,13 +282,13 @@ func TestWhatTheNodeNeedsAtUnlistedAddresses(t *testing.T) {
 			}
 		}
 	}
-	evil := newService(named, ports, withNodePorts)
+	evil := newService(named, ports, servicetest.WithNodePorts)
 	m.put(append(newSlices(evil, m.a), evil)...)
 	expect("with an endpoint", "a")
 	answersOnce(t, "the node port", m.stranger.Do, nodeIP, nodePort, "a")
 	m.put(append(newSlices(evil), evil)...)
 	expect("without any", "")
-	guarded := newService(ports, balanced(unlisted.String(), unlisted6.String()), func(s *corev1.Service) {
+	guarded := newService(ports, servicetest.Balanced(unlisted.String(), unlisted6.String()), func(s *corev1.Service) {
 		s.Spec.LoadBalancerSourceRanges = []string{"198.51.100.0/24"}
 	})
 	m.put(append(newSlices(guarded, m.a), guarded)...)

@@ -17,6 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"keelson.dev/services/nodeagent/internal/serviceproxy/kernel"
+	"keelson.dev/services/nodeagent/internal/serviceproxy/servicetest"
+	"keelson.dev/services/nodeagent/internal/serviceproxy/table"
 )
 
 // count asks often and returns how often each endpoint answered; "" counts failures.
@@ -89,7 +93,7 @@ func TestConnectionsAreFollowed(t *testing.T) {
 func TestFromOutside(t *testing.T) {
 	m := newMachine(t)
 	balancer, external := netip.MustParseAddr("203.0.113.1"), netip.MustParseAddr("198.51.100.9")
-	s := newService(withNodePorts, balanced(balancer.String()), func(s *corev1.Service) {
+	s := newService(servicetest.WithNodePorts, servicetest.Balanced(balancer.String()), func(s *corev1.Service) {
 		s.Spec.ExternalIPs = []string{external.String()}
 	})
 	m.put(append(newSlices(s, m.a, m.remote), s)...)
@@ -121,7 +125,7 @@ func TestFromOutside(t *testing.T) {
 // inside reach all.
 func TestExternalTrafficPolicyLocal(t *testing.T) {
 	m := newMachine(t)
-	s := newService(withNodePorts, localTraffic)
+	s := newService(servicetest.WithNodePorts, servicetest.ExternalLocal)
 	m.put(append(newSlices(s, m.a, m.remote), s)...)
 	m.stranger.Do(func() {
 		for range 20 {
@@ -182,7 +186,7 @@ func refused(got asked) bool { return got.err != nil && strings.Contains(got.err
 func TestWithoutEndpoints(t *testing.T) {
 	m := newMachine(t)
 	external := netip.MustParseAddr("198.51.100.9")
-	s := newService(withNodePorts, func(s *corev1.Service) { s.Spec.ExternalIPs = []string{external.String()} })
+	s := newService(servicetest.WithNodePorts, func(s *corev1.Service) { s.Spec.ExternalIPs = []string{external.String()} })
 	m.put(append(newSlices(s), s)...)
 	for name, do := range map[string]func(func()){"stranger": m.stranger.Do, "node": m.here, "a": m.a.Do} {
 		do(func() {
@@ -278,7 +282,7 @@ func TestSessionAffinity(t *testing.T) {
 func TestSourceRanges(t *testing.T) {
 	m := newMachine(t)
 	balancer := netip.MustParseAddr("203.0.113.1")
-	s := newService(withNodePorts, balanced(balancer.String()), func(s *corev1.Service) {
+	s := newService(servicetest.WithNodePorts, servicetest.Balanced(balancer.String()), func(s *corev1.Service) {
 		s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.128/25", "192.0.2.2/32", "fd00::/8"}
 	})
 	m.put(append(newSlices(s, m.a), s)...)
@@ -359,31 +363,33 @@ func TestStrangeTable(t *testing.T) {
 	m := newMachine(t)
 	conn, err := nftables.New()
 	must(t, err)
-	conn.AddTable(m.kernel.table)
-	must(t, conn.AddSet(&nftables.Set{Table: m.kernel.table, Name: "ports4", KeyType: nftables.TypeMark}, nil))
-	conn.AddChain(&nftables.Chain{Table: m.kernel.table, Name: "strange"})
+	ref := &nftables.Table{Family: nftables.TableFamilyINet, Name: m.Table}
+	conn.AddTable(ref)
+	must(t, conn.AddSet(&nftables.Set{Table: ref, Name: "ports4", KeyType: nftables.TypeMark}, nil))
+	conn.AddChain(&nftables.Chain{Table: ref, Name: "strange"})
 	must(t, conn.Flush())
 	s := newService()
 	m.put(append(newSlices(s, m.a), s)...)
 	if got := ask("tcp", clusterIP, servicePort); got.who != "a" {
 		t.Errorf("after a strange table: %s", got)
 	}
-	elements, picks, lengths := m.state.All()
+	ruleset := m.state.Ruleset(*m.node)
 	failures := m.askMeanwhile(func(got asked) bool { return got.err == nil })
 	for range 50 {
-		if _, err := m.kernel.renew(wanted{elements, picks, lengths, *m.node}); err != nil {
+		if _, err := m.kernel.Recreate(ruleset); err != nil {
 			t.Error(err)
 		}
 	}
 	if failed := failures(); len(failed) > 0 {
 		t.Errorf("requests failed while the table was written anew: %v", failed)
 	}
-	conn.AddTable(m.kernel.meanwhile().table)
+	standIn := table.Table{Name: m.Table}.StandIn()
+	conn.AddTable(&nftables.Table{Family: nftables.TableFamilyINet, Name: standIn.Name})
 	must(t, conn.Flush())
-	if _, err := m.kernel.takeOver(wanted{elements, picks, lengths, *m.node}); err != nil {
+	if _, err := m.kernel.Program(ruleset); err != nil {
 		t.Error(err)
 	}
-	if _, there := m.kernel.meanwhile().usage(); there {
+	if kernel.NewTable(standIn.Name).Exists() {
 		t.Error("the second table of an agent that died is left")
 	}
 }
@@ -422,14 +428,14 @@ func TestTableOfOthers(t *testing.T) {
 	m := newMachine(t)
 	s := newService()
 	m.put(append(newSlices(s, m.a), s)...)
-	if m.look(); m.all {
+	if m.verifyTable(); m.all {
 		t.Error("an untouched table is to be written again")
 	}
 	must(t, Remove(m.Table))
 	if got := ask("tcp", clusterIP, servicePort); got.err == nil {
 		t.Errorf("without the table: %s", got)
 	}
-	m.look()
+	m.verifyTable()
 	m.sync()
 	if got := ask("tcp", clusterIP, servicePort); got.who != "a" {
 		t.Errorf("after a look: %s", got)
@@ -449,7 +455,7 @@ func TestHostileInput(t *testing.T) {
 	s := newService()
 	m.put(append(newSlices(s, m.a), s)...)
 	long := strings.Repeat("n", 300)
-	evil := newService(withNodePorts, balanced("10.96.0.50", "203.0.113.7"), func(s *corev1.Service) {
+	evil := newService(servicetest.WithNodePorts, servicetest.Balanced("10.96.0.50", "203.0.113.7"), func(s *corev1.Service) {
 		s.Name = long
 		s.Spec.ClusterIP, s.Spec.ClusterIPs = "10.96.0.66", []string{"10.96.0.66", "fd00:96::66", "", "x"}
 		s.Spec.ExternalIPs = []string{"10.96.0.50", "127.0.0.1", "0.0.0.0", "fd00:96::50", "::"}
@@ -466,7 +472,7 @@ func TestHostileInput(t *testing.T) {
 			discoveryv1.Endpoint{})
 	}
 	m.put(crowd, evil)
-	if got := len(m.told[evil.Namespace+"/"+long]); got == 0 || got > 100+1000 {
+	if got := len(m.reported[evil.Namespace+"/"+long]); got == 0 || got > 100+1000 {
 		t.Errorf("%d sentences about it", got)
 	}
 	for _, to := range []netip.Addr{clusterIP, clusterIP6} {
@@ -474,11 +480,11 @@ func TestHostileInput(t *testing.T) {
 			t.Errorf("the good Service at %s: %v", to, got)
 		}
 	}
-	if plan, _ := m.state.Plan(evil.Namespace + "/" + long); len(plan.Ports[0].Cluster) != 500 {
-		t.Errorf("%d endpoints of 500", len(plan.Ports[0].Cluster))
+	if plan, _ := m.state.Plan(evil.Namespace + "/" + long); len(plan.Ports[0].ClusterEndpoints) != 500 {
+		t.Errorf("%d endpoints of 500", len(plan.Ports[0].ClusterEndpoints))
 	}
 	must(t, m.Services.GetStore().Delete(evil))
-	m.mark(evil.Namespace + "/" + long)
+	m.changed(evil.Namespace + "/" + long)
 	m.sync()
 	if got := ask("tcp", netip.MustParseAddr("10.96.0.66"), servicePort); got.err == nil {
 		t.Errorf("the bad Service is gone: %s", got)
@@ -488,10 +494,10 @@ func TestHostileInput(t *testing.T) {
 // A load balancer learns which nodes have endpoints.
 func TestHealthCheck(t *testing.T) {
 	m := newMachine(t)
-	s := newService(balanced("203.0.113.1"), localTraffic,
+	s := newService(servicetest.Balanced("203.0.113.1"), servicetest.ExternalLocal,
 		func(s *corev1.Service) { s.Spec.HealthCheckNodePort = 31000 })
 	m.put(append(newSlices(s, m.a, m.b, m.remote), s)...)
-	defer m.health.close()
+	defer m.nodePorts.Close()
 	ask := func(status int, want string) {
 		t.Helper()
 		m.stranger.Do(func() {

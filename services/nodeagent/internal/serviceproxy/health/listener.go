@@ -1,4 +1,4 @@
-package serviceproxy
+package health
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 // gives up at the moment at which another one gets it.
 const listenAgain = time.Second
 
-// answerer answers load balancers that ask by HTTP.
-type answerer struct {
+// listener answers load balancers that ask by HTTP.
+type listener struct {
 	// log says what they ask about.
 	log     *zap.Logger
 	handler http.Handler
@@ -26,40 +26,47 @@ type answerer struct {
 	wait func(context.Context) bool
 }
 
-func untilNextTry(ctx context.Context) bool { return sleep(ctx, listenAgain) }
+func untilNextTry(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(listenAgain):
+		return true
+	}
+}
 
 // open answers on an address, now or as soon as it is free, until ctx ends. The channel is closed when the address is
 // given back.
-func (a answerer) open(ctx context.Context, address string) <-chan struct{} {
+func (l listener) open(ctx context.Context, address string) <-chan struct{} {
 	ended := make(chan struct{})
-	listener, err := net.Listen("tcp", address)
+	socket, err := net.Listen("tcp", address)
 	if err != nil {
-		a.log.Warn("load balancers get no answer at "+address+"; trying again", zap.Error(err))
+		l.log.Warn("load balancers get no answer at "+address+"; trying again", zap.Error(err))
 	}
 	go func() {
 		defer close(ended)
 		for err != nil {
-			if !a.wait(ctx) {
+			if !l.wait(ctx) {
 				return
 			}
-			listener, err = net.Listen("tcp", address)
+			socket, err = net.Listen("tcp", address)
 		}
-		a.serve(ctx, listener)
+		l.serve(ctx, socket)
 	}()
 	return ended
 }
 
-// askers is how many connections load balancers may have to one Service's answer, of which there may be hundreds.
-const askers = 256
+// maxConnections is how many load balancers may have to one Service's answer, of which there may be hundreds.
+const maxConnections = 256
 
-func (a answerer) serve(ctx context.Context, listener net.Listener) {
-	server := &http.Server{Handler: a.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
-		WriteTimeout: 10 * time.Second, ErrorLog: logging.ForHTTP(a.log)}
+func (l listener) serve(ctx context.Context, socket net.Listener) {
+	server := &http.Server{Handler: l.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+		WriteTimeout: 10 * time.Second, ErrorLog: logging.ForHTTP(l.log)}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	bounded := connections.Bound(listener, connections.Limits{Unknown: askers})
+	bounded := connections.Bound(socket, connections.Limits{Unknown: maxConnections})
 	if err := server.Serve(bounded); !errors.Is(err, http.ErrServerClosed) {
-		a.log.Warn("answering load balancers ended", zap.Error(err))
+		l.log.Warn("answering load balancers ended", zap.Error(err))
 	}
 }
 

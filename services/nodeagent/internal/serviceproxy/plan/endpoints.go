@@ -1,4 +1,4 @@
-package serviceproxy
+package plan
 
 import (
 	"net/netip"
@@ -10,10 +10,10 @@ import (
 
 // candidates are the endpoints of one port that may be used, by the conditions under which they are.
 type candidates struct {
-	// ready take new connections; draining still answer while they end.
-	ready, draining []candidate
-	// here are those on this node, perhaps also those of which nobody says on which node they are.
-	here, perhaps map[netip.AddrPort]bool
+	// ready take new connections; terminating ones end and still serve.
+	ready, terminating []candidate
+	// onNode are those on this node, perhapsOnNode those of which nobody says on which node they are.
+	onNode, perhapsOnNode map[netip.AddrPort]bool
 }
 
 type candidate struct {
@@ -23,12 +23,12 @@ type candidate struct {
 
 func isReady(c discoveryv1.EndpointConditions) bool { return c.Ready == nil || *c.Ready }
 
-// isDraining says that an endpoint ends and still answers.
-func isDraining(c discoveryv1.EndpointConditions) bool {
+// isTerminating says that an endpoint ends and still serves.
+func isTerminating(c discoveryv1.EndpointConditions) bool {
 	return c.Terminating != nil && *c.Terminating && (c.Serving == nil || *c.Serving)
 }
 
-func onNode(e discoveryv1.Endpoint, n Node) bool { return e.NodeName != nil && *e.NodeName == n.Name }
+func isOnNode(e discoveryv1.Endpoint, n Node) bool { return e.NodeName != nil && *e.NodeName == n.Name }
 
 // portName is how ports of slices are found. An absent name is the empty one.
 type portName struct {
@@ -37,16 +37,16 @@ type portName struct {
 	kind     discoveryv1.AddressType
 }
 
-// target is a port of a slice.
-type target struct {
+// slicePort is a port of a slice.
+type slicePort struct {
 	slice *discoveryv1.EndpointSlice
 	index int
 	port  int32
 }
 
-// targetsOf finds, in each slice, the first port of each name that has a number.
-func targetsOf(all []*discoveryv1.EndpointSlice) map[portName][]target {
-	out := map[portName][]target{}
+// portsOf finds, in each slice, the first port of each name that has a number.
+func portsOf(all []*discoveryv1.EndpointSlice) map[portName][]slicePort {
+	out := map[portName][]slicePort{}
 	for _, slice := range all {
 		for i, port := range slice.Ports {
 			key := portName{"", corev1.ProtocolTCP, slice.AddressType}
@@ -58,21 +58,21 @@ func targetsOf(all []*discoveryv1.EndpointSlice) map[portName][]target {
 			}
 			known := out[key]
 			if port.Port != nil && (len(known) == 0 || known[len(known)-1].slice != slice) {
-				out[key] = append(known, target{slice, i, *port.Port})
+				out[key] = append(known, slicePort{slice, i, *port.Port})
 			}
 		}
 	}
 	return out
 }
 
-// endpoints gathers the candidates of a port from all slices.
-func (d *decision) endpoints(p Port) candidates {
-	out := candidates{here: map[netip.AddrPort]bool{}, perhaps: map[netip.AddrPort]bool{}}
+// candidates gathers those of a port from all slices.
+func (d *decision) candidates(p Port) candidates {
+	out := candidates{onNode: map[netip.AddrPort]bool{}, perhapsOnNode: map[netip.AddrPort]bool{}}
 	kind := discoveryv1.AddressTypeIPv4
-	if p.Six {
+	if p.IPv6 {
 		kind = discoveryv1.AddressTypeIPv6
 	}
-	for _, t := range d.targets[portName{p.Name, p.Protocol, kind}] {
+	for _, t := range d.ports[portName{p.Name, p.Protocol, kind}] {
 		if !validPort(t.port) {
 			d.problem("EndpointSlice %s: ports[%d].port: %d must be from 1 to 65535; its endpoints are left out",
 				t.slice.Name, t.index, t.port)
@@ -80,20 +80,20 @@ func (d *decision) endpoints(p Port) candidates {
 		}
 		for i, e := range t.slice.Endpoints {
 			ready := isReady(e.Conditions)
-			if !ready && !isDraining(e.Conditions) {
+			if !ready && !isTerminating(e.Conditions) {
 				continue
 			}
-			addr, ok := d.endpointAddress(t.slice, i, p.Six)
+			addr, ok := d.endpointAddress(t.slice, i, p.IPv6)
 			if !ok {
 				continue
 			}
 			target := netip.AddrPortFrom(addr, uint16(t.port))
-			out.here[target] = out.here[target] || onNode(e, d.Node)
-			out.perhaps[target] = out.perhaps[target] || e.NodeName == nil
+			out.onNode[target] = out.onNode[target] || isOnNode(e, d.Node)
+			out.perhapsOnNode[target] = out.perhapsOnNode[target] || e.NodeName == nil
 			if ready {
 				out.ready = append(out.ready, candidate{target, e.Hints})
 			} else {
-				out.draining = append(out.draining, candidate{target, e.Hints})
+				out.terminating = append(out.terminating, candidate{target, e.Hints})
 			}
 		}
 	}
@@ -101,13 +101,13 @@ func (d *decision) endpoints(p Port) candidates {
 }
 
 // endpointAddress is the first address, which is the only one that has a meaning.
-func (d *decision) endpointAddress(slice *discoveryv1.EndpointSlice, i int, six bool) (netip.Addr, bool) {
+func (d *decision) endpointAddress(slice *discoveryv1.EndpointSlice, i int, ipv6 bool) (netip.Addr, bool) {
 	if len(slice.Endpoints[i].Addresses) == 0 {
 		return netip.Addr{}, false
 	}
 	text := slice.Endpoints[i].Addresses[0]
 	addr, err := netip.ParseAddr(text)
-	if err != nil || addr.Is6() != six || addr.Zone() != "" || addr.Is4In6() || !reachable(addr) {
+	if err != nil || addr.Is6() != ipv6 || addr.Zone() != "" || addr.Is4In6() || !reachable(addr) {
 		d.problem("EndpointSlice %s: endpoints[%d].addresses[0]: %q is no %s address of an endpoint; it is left out",
 			slice.Name, i, text, slice.AddressType)
 		return netip.Addr{}, false
@@ -118,23 +118,23 @@ func (d *decision) endpointAddress(slice *discoveryv1.EndpointSlice, i int, six 
 // cluster are the endpoints for connections that may go to any node.
 func (c candidates) cluster(n Node) []netip.AddrPort {
 	if len(c.ready) == 0 {
-		return sorted(c.draining, func(candidate) bool { return true })
+		return sorted(c.terminating, func(candidate) bool { return true })
 	}
-	return sorted(c.ready, near(c.ready, n))
+	return sorted(c.ready, hinted(c.ready, n))
 }
 
 // local are the endpoints for connections that must stay on the node.
 func (c candidates) local(n Node) []netip.AddrPort {
-	here := func(e candidate) bool { return c.here[e.AddrPort] }
-	if out := sorted(c.ready, here); len(out) > 0 {
+	onNode := func(e candidate) bool { return c.onNode[e.AddrPort] }
+	if out := sorted(c.ready, onNode); len(out) > 0 {
 		return out
 	}
-	return sorted(c.draining, here)
+	return sorted(c.terminating, onNode)
 }
 
-// near says which of the ready endpoints this node uses. Hints count only if every endpoint has some, and some are for
-// this node or its zone: otherwise the hints are incomplete, or following them would leave nobody.
-func near(ready []candidate, n Node) func(candidate) bool {
+// hinted says which of the ready endpoints this node uses. Hints count only if every endpoint has some, and some are
+// for this node or its zone: otherwise the hints are incomplete, or following them would leave nobody.
+func hinted(ready []candidate, n Node) func(candidate) bool {
 	forNode := func(c candidate) bool {
 		return c.hints != nil && slices.ContainsFunc(c.hints.ForNodes,
 			func(h discoveryv1.ForNode) bool { return h.Name == n.Name })

@@ -1,4 +1,4 @@
-package serviceproxy
+package plan
 
 import (
 	"fmt"
@@ -11,65 +11,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/services/nodeagent/internal/serviceproxy/servicetest"
 )
 
-var testNode = Node{Name: "here", Zone: "z1", Addresses: []netip.Addr{nodeIP, nodeIP6},
-	PodRanges: []netip.Prefix{podRange, range6}}
-
-// one is a Service of one IPv4 port.
-func one(change ...func(*corev1.Service)) *corev1.Service {
-	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}
-	s.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIP: "10.96.0.50",
-		ClusterIPs: []string{"10.96.0.50"},
-		Ports:      []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80}}}
-	for _, c := range change {
-		c(s)
-	}
-	return s
-}
-
-// endpoint is an endpoint in words: address, then any of "here", "there", "unready", "draining", "ended",
-// "node:NAME", "zone:NAME".
-func endpoint(words string) discoveryv1.Endpoint {
-	fields := strings.Fields(words)
-	e := discoveryv1.Endpoint{Addresses: fields[:1]}
-	hints := func() *discoveryv1.EndpointHints {
-		if e.Hints == nil {
-			e.Hints = &discoveryv1.EndpointHints{}
-		}
-		return e.Hints
-	}
-	for _, word := range fields[1:] {
-		kind, name, _ := strings.Cut(word, ":")
-		switch kind {
-		case "here", "there":
-			e.NodeName = new(kind)
-		case "ready":
-			e.Conditions.Ready, e.Conditions.Serving = new(true), new(true)
-		case "unready":
-			e.Conditions.Ready, e.Conditions.Serving = new(false), new(false)
-		case "draining":
-			e.Conditions.Ready, e.Conditions.Terminating = new(false), new(true)
-		case "ended":
-			e.Conditions.Ready, e.Conditions.Serving, e.Conditions.Terminating = new(false), new(false), new(true)
-		case "node":
-			hints().ForNodes = append(hints().ForNodes, discoveryv1.ForNode{Name: name})
-		case "zone":
-			hints().ForZones = append(hints().ForZones, discoveryv1.ForZone{Name: name})
-		}
-	}
-	return e
-}
-
-func slice(kind discoveryv1.AddressType, port int32, endpoints ...string) *discoveryv1.EndpointSlice {
-	s := &discoveryv1.EndpointSlice{AddressType: kind, ObjectMeta: metav1.ObjectMeta{Name: "web-1"},
-		Ports: []discoveryv1.EndpointPort{{Name: new("http"), Port: new(port)}}}
-	for _, e := range endpoints {
-		s.Endpoints = append(s.Endpoints, endpoint(e))
-	}
-	return s
-}
+var testNode = Node{Name: "here", Zone: "z1",
+	Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8:1::1")},
+	PodRanges: []netip.Prefix{netip.MustParsePrefix("10.244.1.0/24"), netip.MustParsePrefix("fd00:1::/64")}}
 
 func decide(s *corev1.Service, all ...*discoveryv1.EndpointSlice) Plan {
 	return Decide(Input{Service: s, Slices: all, Node: testNode})
@@ -121,11 +69,11 @@ func TestEndpoints(t *testing.T) {
 				words = append(words, e)
 			}
 		}
-		p := decide(one(), slice(discoveryv1.AddressTypeIPv4, 8080, words...)).Ports[0]
-		if got := texts(p.Cluster); got != r.cluster {
+		p := decide(servicetest.New(), servicetest.Slice(discoveryv1.AddressTypeIPv4, 8080, words...)).Ports[0]
+		if got := texts(p.ClusterEndpoints); got != r.cluster {
 			t.Errorf("%s: everywhere %q, want %q", r.name, got, r.cluster)
 		}
-		if got := texts(p.Local); got != r.local {
+		if got := texts(p.LocalEndpoints); got != r.local {
 			t.Errorf("%s: here %q, want %q", r.name, got, r.local)
 		}
 	}
@@ -135,7 +83,7 @@ func TestEndpoints(t *testing.T) {
 func TestHairpins(t *testing.T) {
 	for endpoint, want := range map[string]int{"10.0.0.1 here": 1, "10.0.0.1": 1, "10.0.0.1 there": 0,
 		"10.0.0.1 here draining": 1, "10.0.0.1 unready": 0} {
-		got := decide(one(), slice(discoveryv1.AddressTypeIPv4, 8080, endpoint, "10.0.0.2 there"))
+		got := decide(servicetest.New(), servicetest.Slice(discoveryv1.AddressTypeIPv4, 8080, endpoint, "10.0.0.2 there"))
 		if len(got.Hairpins) != want {
 			t.Errorf("%q: hairpins %v, want %d", endpoint, got.Hairpins, want)
 		}
@@ -144,7 +92,7 @@ func TestHairpins(t *testing.T) {
 
 // frontends in words: address:port/protocol, class, and "guarded".
 func frontendWords(p Plan) []string {
-	classes := map[Class]string{Internal: "internal", InternalLocal: "internal-local", External: "external",
+	classes := map[TrafficClass]string{InternalCluster: "internal", InternalLocal: "internal-local", ExternalCluster: "external",
 		ExternalLocal: "external-local"}
 	var out []string
 	for _, port := range p.Ports {
@@ -157,19 +105,6 @@ func frontendWords(p Plan) []string {
 		}
 	}
 	return out
-}
-
-func balanced(ips ...string) func(*corev1.Service) {
-	return func(s *corev1.Service) {
-		s.Spec.Type = corev1.ServiceTypeLoadBalancer
-		for _, ip := range ips {
-			s.Status.LoadBalancer.Ingress = append(s.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: ip})
-		}
-	}
-}
-
-func localTraffic(s *corev1.Service) {
-	s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 }
 
 // Where a Service is reached, and in which way.
@@ -206,41 +141,41 @@ func TestFrontends(t *testing.T) {
 		{"inside to this node", func(s *corev1.Service) {
 			s.Spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicyLocal)
 		}, []string{"10.96.0.50:80/6 internal-local"}},
-		{"node port", withNodePorts, []string{cluster, "192.0.2.1:30080/6 external"}},
+		{"node port", servicetest.WithNodePorts, []string{cluster, "192.0.2.1:30080/6 external"}},
 		{"node port of both families", func(s *corev1.Service) {
-			withNodePorts(s)
+			servicetest.WithNodePorts(s)
 			s.Spec.ClusterIPs = []string{"10.96.0.50", "fd00:96::50"}
 		}, []string{cluster, "192.0.2.1:30080/6 external", "[fd00:96::50]:80/6 internal",
 			"[2001:db8:1::1]:30080/6 external"}},
 		{"node port of a ClusterIP Service", func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 30080 },
 			[]string{cluster}},
-		{"load balancer", balanced("203.0.113.1", "203.0.113.2"),
+		{"load balancer", servicetest.Balanced("203.0.113.1", "203.0.113.2"),
 			[]string{cluster, "203.0.113.1:80/6 external", "203.0.113.2:80/6 external"}},
 		{"load balancer that is a proxy", func(s *corev1.Service) {
-			balanced("203.0.113.1")(s)
+			servicetest.Balanced("203.0.113.1")(s)
 			s.Status.LoadBalancer.Ingress[0].IPMode = new(corev1.LoadBalancerIPModeProxy)
 		}, []string{cluster}},
 		{"load balancer by its address", func(s *corev1.Service) {
-			balanced("203.0.113.1")(s)
+			servicetest.Balanced("203.0.113.1")(s)
 			s.Status.LoadBalancer.Ingress[0].IPMode = new(corev1.LoadBalancerIPModeVIP)
 		}, []string{cluster, "203.0.113.1:80/6 external"}},
 		{"load balancer by name", func(s *corev1.Service) {
-			balanced("")(s)
+			servicetest.Balanced("")(s)
 			s.Status.LoadBalancer.Ingress[0].Hostname = "lb.example"
 		}, []string{cluster}},
 		{"outside to this node", func(s *corev1.Service) {
-			balanced("203.0.113.1")(s)
-			withNodePorts(s)
+			servicetest.Balanced("203.0.113.1")(s)
+			servicetest.WithNodePorts(s)
 			s.Spec.Type, s.Spec.ExternalIPs = corev1.ServiceTypeLoadBalancer, []string{"198.51.100.9"}
-			localTraffic(s)
+			servicetest.ExternalLocal(s)
 		}, []string{cluster, "192.0.2.1:30080/6 external-local", "203.0.113.1:80/6 external-local",
 			"198.51.100.9:80/6 external-local"}},
 		{"sources", func(s *corev1.Service) {
-			balanced("203.0.113.1")(s)
+			servicetest.Balanced("203.0.113.1")(s)
 			s.Spec.LoadBalancerSourceRanges, s.Spec.ExternalIPs = []string{"192.0.2.0/24"}, []string{"198.51.100.9"}
 		}, []string{cluster, "203.0.113.1:80/6 external guarded", "198.51.100.9:80/6 external"}},
 		{"sources that are none", func(s *corev1.Service) {
-			balanced("203.0.113.1")(s)
+			servicetest.Balanced("203.0.113.1")(s)
 			s.Spec.LoadBalancerSourceRanges = []string{"everybody"}
 		}, []string{cluster, "203.0.113.1:80/6 external guarded"}},
 		{"an address twice", func(s *corev1.Service) {
@@ -254,7 +189,7 @@ func TestFrontends(t *testing.T) {
 			s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "again", Port: 80})
 		}, []string{cluster}},
 	} {
-		if got := frontendWords(decide(one(r.change))); !slices.Equal(got, r.want) {
+		if got := frontendWords(decide(servicetest.New(r.change))); !slices.Equal(got, r.want) {
 			t.Errorf("%s: %q, want %q", r.name, got, r.want)
 		}
 	}
@@ -270,25 +205,25 @@ func TestProblems(t *testing.T) {
 		want    string
 		left    string
 	}{
-		{"a good one", one(), slice(four, 8080, "10.0.0.1"), "", "10.0.0.1"},
-		{"port 0", one(), slice(four, 0, "10.0.0.1"), "EndpointSlice web-1: ports[0].port: 0 must be", ""},
-		{"port 65536", one(), slice(four, 65536, "10.0.0.1"), "EndpointSlice web-1: ports[0].port: 65536 must be", ""},
-		{"the other family", one(), slice(four, 8080, "10.0.0.1", "fd00::1"),
+		{"a good one", servicetest.New(), servicetest.Slice(four, 8080, "10.0.0.1"), "", "10.0.0.1"},
+		{"port 0", servicetest.New(), servicetest.Slice(four, 0, "10.0.0.1"), "EndpointSlice web-1: ports[0].port: 0 must be", ""},
+		{"port 65536", servicetest.New(), servicetest.Slice(four, 65536, "10.0.0.1"), "EndpointSlice web-1: ports[0].port: 65536 must be", ""},
+		{"the other family", servicetest.New(), servicetest.Slice(four, 8080, "10.0.0.1", "fd00::1"),
 			`EndpointSlice web-1: endpoints[1].addresses[0]: "fd00::1" is no IPv4 address`, "10.0.0.1"},
-		{"loopback", one(), slice(four, 8080, "127.0.0.1", "10.0.0.1"), `endpoints[0].addresses[0]: "127.0.0.1"`,
+		{"loopback", servicetest.New(), servicetest.Slice(four, 8080, "127.0.0.1", "10.0.0.1"), `endpoints[0].addresses[0]: "127.0.0.1"`,
 			"10.0.0.1"},
-		{"a name", one(), slice(four, 8080, "host", "10.0.0.1"), `endpoints[0].addresses[0]: "host"`, "10.0.0.1"},
-		{"names of hosts", one(), slice(discoveryv1.AddressTypeFQDN, 8080, "host"), "", ""},
-		{"an unknown protocol", one(func(s *corev1.Service) {
+		{"a name", servicetest.New(), servicetest.Slice(four, 8080, "host", "10.0.0.1"), `endpoints[0].addresses[0]: "host"`, "10.0.0.1"},
+		{"names of hosts", servicetest.New(), servicetest.Slice(discoveryv1.AddressTypeFQDN, 8080, "host"), "", ""},
+		{"an unknown protocol", servicetest.New(func(s *corev1.Service) {
 			s.Spec.Ports = append([]corev1.ServicePort{{Name: "x", Protocol: "DCCP", Port: 1}}, s.Spec.Ports...)
-		}), slice(four, 8080, "10.0.0.1"), "spec.ports[0]: 1/DCCP with node port 0 is no port", "10.0.0.1"},
+		}), servicetest.Slice(four, 8080, "10.0.0.1"), "spec.ports[0]: 1/DCCP with node port 0 is no port", "10.0.0.1"},
 	} {
 		p := decide(r.service, r.slice)
 		got := strings.Join(p.Problems, "\n")
 		if r.want == "" && got != "" || !strings.Contains(got, r.want) || strings.Contains(got, "\n") {
 			t.Errorf("%s: problems %q, want one with %q", r.name, got, r.want)
 		}
-		if got := texts(p.Ports[0].Cluster); got != r.left {
+		if got := texts(p.Ports[0].ClusterEndpoints); got != r.left {
 			t.Errorf("%s: endpoints %q, want %q", r.name, got, r.left)
 		}
 	}
@@ -297,7 +232,7 @@ func TestProblems(t *testing.T) {
 // What one Service asks for is bounded, and so is what is said of it.
 func TestBounds(t *testing.T) {
 	ports := func(count int) *corev1.Service {
-		return one(func(s *corev1.Service) {
+		return servicetest.New(func(s *corev1.Service) {
 			s.Spec.Ports = nil
 			for i := range count {
 				s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: fmt.Sprint("p", i), Port: int32(i + 1)})
@@ -312,7 +247,7 @@ func TestBounds(t *testing.T) {
 		for i := range bad {
 			addresses = append(addresses, fmt.Sprintf("239.%d.%d.1", i/256, i%256))
 		}
-		slice := slice(discoveryv1.AddressTypeIPv4, 8080, addresses...)
+		slice := servicetest.Slice(discoveryv1.AddressTypeIPv4, 8080, addresses...)
 		slice.Ports = nil
 		for _, p := range s.Spec.Ports {
 			slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: new(p.Name), Port: new(int32(8080))})
@@ -336,9 +271,9 @@ func TestBounds(t *testing.T) {
 		s := ports(r.ports)
 		p := decide(s, of(s, r.good, r.bad))
 		for _, port := range p.Ports {
-			if len(port.Cluster) != r.each || len(port.Local) != r.each {
-				t.Fatalf("%s: %s has %d endpoints, %d here, want %d", r.name, port.Name, len(port.Cluster),
-					len(port.Local),
+			if len(port.ClusterEndpoints) != r.each || len(port.LocalEndpoints) != r.each {
+				t.Fatalf("%s: %s has %d endpoints, %d here, want %d", r.name, port.Name, len(port.ClusterEndpoints),
+					len(port.LocalEndpoints),
 					r.each)
 			}
 		}
@@ -349,37 +284,20 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Of many keys that another Service has, 20 are named.
-func TestTakenIsBounded(t *testing.T) {
-	for _, r := range []struct{ ports, want int }{{20, 20}, {21, 21}, {5000, 21}} {
-		s := one(func(s *corev1.Service) {
-			s.Spec.Ports = nil
-			for i := range r.ports {
-				s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: fmt.Sprint("p", i), Port: int32(i + 1)})
-			}
-		})
-		state := NewState()
-		state.Replace("ns/first", time.Unix(0, 0), decide(s))
-		if got := state.Replace("ns/second", time.Unix(1, 0), decide(s)); len(got) != r.want {
-			t.Errorf("%d keys of another: %d sentences, want %d", r.ports, len(got), r.want)
-		}
-	}
-}
-
 // Ports are found by name and protocol, each slice having its own number.
 func TestPortsByName(t *testing.T) {
-	s := one(func(s *corev1.Service) {
+	s := servicetest.New(func(s *corev1.Service) {
 		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "http", Protocol: "UDP", Port: 80})
 	})
-	other := slice(discoveryv1.AddressTypeIPv4, 9090, "10.0.0.2")
-	udp := slice(discoveryv1.AddressTypeIPv4, 53, "10.0.0.3")
+	other := servicetest.Slice(discoveryv1.AddressTypeIPv4, 9090, "10.0.0.2")
+	udp := servicetest.Slice(discoveryv1.AddressTypeIPv4, 53, "10.0.0.3")
 	udp.Ports[0].Protocol = new(corev1.ProtocolUDP)
-	unnamed := slice(discoveryv1.AddressTypeIPv4, 1, "10.0.0.4")
+	unnamed := servicetest.Slice(discoveryv1.AddressTypeIPv4, 1, "10.0.0.4")
 	unnamed.Ports[0].Name = nil
-	every := slice(discoveryv1.AddressTypeIPv4, 1, "10.0.0.5")
+	every := servicetest.Slice(discoveryv1.AddressTypeIPv4, 1, "10.0.0.5")
 	every.Ports[0].Port = nil
-	p := decide(s, slice(discoveryv1.AddressTypeIPv4, 8080, "10.0.0.1"), other, udp, unnamed, every)
-	if tcp, dns := texts(p.Ports[0].Cluster), texts(p.Ports[1].Cluster); tcp != "10.0.0.1 10.0.0.2:9090" ||
+	p := decide(s, servicetest.Slice(discoveryv1.AddressTypeIPv4, 8080, "10.0.0.1"), other, udp, unnamed, every)
+	if tcp, dns := texts(p.Ports[0].ClusterEndpoints), texts(p.Ports[1].ClusterEndpoints); tcp != "10.0.0.1 10.0.0.2:9090" ||
 		dns != "10.0.0.3:53" {
 		t.Errorf("TCP %q, UDP %q", tcp, dns)
 	}
@@ -402,7 +320,7 @@ func TestAffinity(t *testing.T) {
 				ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: new(int32(7))}}
 		}, 7 * time.Second},
 	} {
-		if got := decide(one(r.change)).Ports[0].Affinity; got != r.want {
+		if got := decide(servicetest.New(r.change)).Ports[0].SessionAffinity; got != r.want {
 			t.Errorf("affinity %s, want %s", got, r.want)
 		}
 	}
@@ -410,15 +328,15 @@ func TestAffinity(t *testing.T) {
 
 // A load balancer is told of this node's ready Pods, each once; ending ones are not ready.
 func TestHealth(t *testing.T) {
-	s := one(balanced("203.0.113.1"), localTraffic, func(s *corev1.Service) { s.Spec.HealthCheckNodePort = 31000 })
+	s := servicetest.New(servicetest.Balanced("203.0.113.1"), servicetest.ExternalLocal, func(s *corev1.Service) { s.Spec.HealthCheckNodePort = 31000 })
 	s.Spec.ClusterIPs = []string{"10.96.0.50", "fd00:96::50"}
 	all := []*discoveryv1.EndpointSlice{
-		slice(discoveryv1.AddressTypeIPv4, 8080, "10.0.0.1 here", "10.0.0.2 here draining", "10.0.0.3 there",
+		servicetest.Slice(discoveryv1.AddressTypeIPv4, 8080, "10.0.0.1 here", "10.0.0.2 here draining", "10.0.0.3 there",
 			"10.0.0.4 here"),
-		slice(discoveryv1.AddressTypeIPv4, 9090, "10.0.0.1 here"),
-		slice(discoveryv1.AddressTypeIPv6, 8080, "fd00::1 here"),
+		servicetest.Slice(discoveryv1.AddressTypeIPv4, 9090, "10.0.0.1 here"),
+		servicetest.Slice(discoveryv1.AddressTypeIPv6, 8080, "fd00::1 here"),
 	}
-	if got := decide(s, all...).Health; got == nil || *got != (Health{31000, 2}) {
+	if got := decide(s, all...).HealthCheck; got == nil || *got != (HealthCheck{31000, 2}) {
 		t.Errorf("%+v, want port 31000 and 2 Pods", got)
 	}
 	for _, change := range []func(*corev1.Service){
@@ -427,38 +345,21 @@ func TestHealth(t *testing.T) {
 		func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster },
 	} {
 		other := s.DeepCopy()
-		if change(other); decide(other, all...).Health != nil {
+		if change(other); decide(other, all...).HealthCheck != nil {
 			t.Errorf("a Service that asks for none has a health check: %+v", other.Spec)
-		}
-	}
-}
-
-func TestKeepPlaces(t *testing.T) {
-	list := func(text string) (out []netip.AddrPort) {
-		for _, c := range text {
-			out = append(out, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(c)}), 80))
-		}
-		return out
-	}
-	for _, r := range []struct{ had, want, now string }{
-		{"", "abc", "abc"}, {"abc", "abc", "abc"}, {"abc", "bc", "cb"}, {"abc", "abcd", "abcd"},
-		{"abcd", "bcde", "ebcd"}, {"cba", "abc", "cba"}, {"abc", "", ""}, {"abcd", "d", "d"}, {"ab", "cd", "cd"},
-	} {
-		if got := keepPlaces(list(r.had), list(r.want)); !slices.Equal(got, list(r.now)) {
-			t.Errorf("%q then %q: %v, want %q", r.had, r.want, got, r.now)
 		}
 	}
 }
 
 // UDP flows end where their endpoint ends, and where there was none before.
 func TestStaleFlows(t *testing.T) {
-	udp := one(func(s *corev1.Service) { s.Spec.Ports[0].Protocol = "UDP" })
+	udp := servicetest.New(func(s *corev1.Service) { s.Spec.Ports[0].Protocol = "UDP" })
 	of := func(endpoints ...string) Plan {
-		s := slice(discoveryv1.AddressTypeIPv4, 8080, endpoints...)
+		s := servicetest.Slice(discoveryv1.AddressTypeIPv4, 8080, endpoints...)
 		s.Ports[0].Protocol = new(corev1.ProtocolUDP)
 		return decide(udp, s)
 	}
-	key := Key{netip.MustParseAddr("10.96.0.50"), 17, 80}
+	key := Destination{netip.MustParseAddr("10.96.0.50"), 17, 80}
 	for _, r := range []struct {
 		name     string
 		old, now Plan
@@ -472,9 +373,9 @@ func TestStaleFlows(t *testing.T) {
 		{"the last goes", of("10.0.0.1"), of(), true, ""},
 		{"the Service goes", of("10.0.0.1"), Plan{}, true, ""},
 		{"the Service comes", Plan{}, of("10.0.0.1"), true, "10.0.0.1"},
-		{"TCP", decide(one(), slice(discoveryv1.AddressTypeIPv4, 8080, "10.0.0.1")), decide(one()), false, ""},
+		{"TCP", decide(servicetest.New(), servicetest.Slice(discoveryv1.AddressTypeIPv4, 8080, "10.0.0.1")), decide(servicetest.New()), false, ""},
 	} {
-		flows := stale(r.old, r.now)
+		flows := StaleFlows(r.old, r.now)
 		left, found := flows[key]
 		if found != r.stale || texts(left) != r.left || len(flows) > 1 {
 			t.Errorf("%s: %v, want %v with %q left", r.name, flows, r.stale, r.left)
@@ -484,8 +385,8 @@ func TestStaleFlows(t *testing.T) {
 
 // Inputs belong to the caches that everybody reads.
 func TestInputsStay(t *testing.T) {
-	s := one(balanced("203.0.113.1"), withNodePorts, localTraffic)
-	e := slice(discoveryv1.AddressTypeIPv4, 8080, "10.0.0.2 here zone:z1", "10.0.0.1 there zone:z1")
+	s := servicetest.New(servicetest.Balanced("203.0.113.1"), servicetest.WithNodePorts, servicetest.ExternalLocal)
+	e := servicetest.Slice(discoveryv1.AddressTypeIPv4, 8080, "10.0.0.2 here zone:z1", "10.0.0.1 there zone:z1")
 	service, endpoints := s.DeepCopy(), e.DeepCopy()
 	decide(s, e)
 	if !reflect.DeepEqual(s, service) || !reflect.DeepEqual(e, endpoints) {

@@ -1,4 +1,4 @@
-package serviceproxy
+package plan
 
 import (
 	"net/netip"
@@ -63,16 +63,16 @@ func (p *Peers) Remove(node *corev1.Node) {
 	delete(p.nodes, node.Name)
 }
 
-// at returns a node that has the address.
-func (p *Peers) at(address netip.Addr) (string, bool) {
+// At returns a node that has the address.
+func (p *Peers) At(address netip.Addr) (string, bool) {
 	if p == nil || len(p.byAddress[address]) == 0 {
 		return "", false
 	}
 	return p.byAddress[address][0], true
 }
 
-// together tells whether a node has both addresses.
-func (p *Peers) together(one, other netip.Addr) bool {
+// sameNode tells whether a node has both addresses.
+func (p *Peers) sameNode(one, other netip.Addr) bool {
 	return p != nil && slices.ContainsFunc(p.byAddress[one], func(name string) bool {
 		return slices.Contains(p.byAddress[other], name)
 	})
@@ -91,7 +91,8 @@ func (p *Peers) agentAt(target netip.AddrPort) string {
 	return ""
 }
 
-// reachesBeyond tells whether a Service has addresses that its author, or a load balancer, names.
-func reachesBeyond(s *corev1.Service) bool {
+// NamesAddresses tells whether a Service has addresses that its author, or a load balancer, names: which of them it
+// gets depends on the nodes and the API servers.
+func NamesAddresses(s *corev1.Service) bool {
 	return len(s.Spec.ExternalIPs) > 0 || len(s.Status.LoadBalancer.Ingress) > 0
 }

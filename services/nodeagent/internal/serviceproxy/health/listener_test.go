@@ -1,4 +1,4 @@
-package serviceproxy
+package health
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
 )
 
 // takenAddress is a loopback address at which somebody else listens. Its port stays free after that: connections of
@@ -16,7 +18,9 @@ import (
 func takenAddress(t *testing.T) net.Listener {
 	t.Helper()
 	taken, err := net.Listen("tcp", "127.0.67.1:0")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { taken.Close() })
 	return taken
 }
@@ -53,7 +57,7 @@ func expectFree(t *testing.T, address string) {
 func TestATakenAddressIsTriedAgain(t *testing.T) {
 	taken := takenAddress(t)
 	tries := make(chan bool, 2)
-	a := answerer{zap.NewNop(), http.NotFoundHandler(), func(context.Context) bool { return <-tries }}
+	a := listener{zap.NewNop(), http.NotFoundHandler(), func(context.Context) bool { return <-tries }}
 	ended := a.open(t.Context(), taken.Addr().String())
 	tries <- true
 	tries <- false
@@ -73,17 +77,17 @@ func TestATakenAddressIsTriedAgain(t *testing.T) {
 
 // An agent answers for its node as soon as the one before has given the address back, and ends with its context.
 func TestTheNodesHealthAddress(t *testing.T) {
-	taken, p := takenAddress(t), newProxy(t, "keelson-test-services")
+	taken, f := takenAddress(t), &Freshness{}
 	address := taken.Addr().String()
 	taken.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := answerer{p.Log, p.healthHandler(), untilNextTry}.open(ctx, address)
+	ended := listener{zap.NewNop(), f.Handler(), untilNextTry}.open(ctx, address)
 	if got := status(t, address); got != http.StatusServiceUnavailable {
 		t.Errorf("status %d of an agent without rules", got)
 	}
 	cancel()
 	<-ended
-	p.ServeHealth(ctx, address)
+	f.Serve(ctx, zap.NewNop(), address)
 	expectFree(t, address)
 }
 
@@ -92,9 +96,9 @@ func TestAHealthCheckPortThatIsTaken(t *testing.T) {
 	taken := takenAddress(t)
 	at := netip.MustParseAddrPort(taken.Addr().String())
 	free := make(chan bool, 2)
-	followed := &track{}
-	followed.written(time.Now())
-	h := newHealthServers(zap.NewNop(), followed)
+	fresh := &Freshness{}
+	fresh.Written(time.Now())
+	h := NewNodePorts(zap.NewNop(), fresh)
 	h.wait = func(ctx context.Context) bool {
 		select {
 		case <-ctx.Done():
@@ -104,21 +108,21 @@ func TestAHealthCheckPortThatIsTaken(t *testing.T) {
 		}
 	}
 	addresses := []netip.Addr{at.Addr()}
-	h.set("ns/first", &Health{at.Port(), 1}, addresses)
-	h.set("ns/second", &Health{at.Port(), 0}, addresses)
+	h.Set("ns/first", &plan.HealthCheck{NodePort: at.Port(), ReadyEndpoints: 1}, addresses)
+	h.Set("ns/second", &plan.HealthCheck{NodePort: at.Port(), ReadyEndpoints: 0}, addresses)
 	taken.Close()
-	h.set("ns/first", &Health{at.Port(), 2}, addresses) // a change starts nothing anew
-	h.set("ns/second", nil, nil)
+	h.Set("ns/first", &plan.HealthCheck{NodePort: at.Port(), ReadyEndpoints: 2}, addresses) // starts nothing anew
+	h.Set("ns/second", nil, nil)
 	free <- true
 	if got := status(t, at.String()); got != http.StatusOK {
 		t.Errorf("the first Service's port, which was taken: %d", got)
 	}
-	h.set("ns/second", &Health{at.Port(), 0}, addresses)
-	h.set("ns/first", nil, nil)
+	h.Set("ns/second", &plan.HealthCheck{NodePort: at.Port(), ReadyEndpoints: 0}, addresses)
+	h.Set("ns/first", nil, nil)
 	free <- true
 	if got := status(t, at.String()); got != http.StatusServiceUnavailable {
 		t.Errorf("the second Service's port, which the first had: %d", got)
 	}
-	h.close()
+	h.Close()
 	expectFree(t, at.String())
 }

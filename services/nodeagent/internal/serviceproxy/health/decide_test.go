@@ -1,4 +1,4 @@
-package serviceproxy
+package health
 
 import (
 	"testing"
@@ -8,29 +8,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestStand(t *testing.T) {
+func TestJudge(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	before := func(d time.Duration) time.Time { return now.Add(-d) }
 	for _, row := range []struct {
 		name string
-		in   progress
-		want standing
+		in   Progress
+		want verdict
 	}{
-		{"nothing in the kernel yet", progress{waiting: before(time.Second)}, standing{false, true, time.Time{}}},
-		{"rules of an agent before", progress{carries: true, waiting: before(60 * time.Second)},
-			standing{true, true, time.Time{}}},
-		{"rules of an agent before, too long", progress{carries: true, waiting: before(60*time.Second + 1)},
-			standing{false, true, time.Time{}}},
-		{"nothing to change for hours", progress{carries: true, updated: before(5 * time.Hour)},
-			standing{true, true, now}},
-		{"a change is on its way", progress{carries: true, updated: before(time.Hour),
-			waiting: before(60 * time.Second)}, standing{true, true, now}},
-		{"a change does not get there", progress{carries: true, updated: before(time.Hour),
-			waiting: before(60*time.Second + 1)}, standing{false, true, before(time.Hour)}},
-		{"the node goes", progress{carries: true, updated: before(time.Hour), leaving: true},
-			standing{true, false, now}},
+		{"nothing in the kernel yet", Progress{PendingSince: before(time.Second)}, verdict{false, true, time.Time{}}},
+		{"rules of an agent before", Progress{Programmed: true, PendingSince: before(60 * time.Second)},
+			verdict{true, true, time.Time{}}},
+		{"rules of an agent before, too long", Progress{Programmed: true, PendingSince: before(60*time.Second + 1)},
+			verdict{false, true, time.Time{}}},
+		{"nothing to change for hours", Progress{Programmed: true, Updated: before(5 * time.Hour)},
+			verdict{true, true, now}},
+		{"a change is on its way", Progress{Programmed: true, Updated: before(time.Hour),
+			PendingSince: before(60 * time.Second)}, verdict{true, true, now}},
+		{"a change does not get there", Progress{Programmed: true, Updated: before(time.Hour),
+			PendingSince: before(60*time.Second + 1)}, verdict{false, true, before(time.Hour)}},
+		{"the node goes", Progress{Programmed: true, Updated: before(time.Hour), Leaving: true},
+			verdict{true, false, now}},
 	} {
-		if got := stand(row.in, now); got != row.want {
+		if got := judge(row.in, now); got != row.want {
 			t.Errorf("%s: %+v, want %+v", row.name, got, row.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package serviceproxy
+package plan
 
 import (
 	"fmt"
@@ -8,42 +8,32 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"keelson.dev/kit/keptport"
+	"keelson.dev/services/nodeagent/internal/serviceproxy/servicetest"
 )
-
-// nodeAt is a Node whose agent is asked at a port of its addresses.
-func nodeAt(name string, agent int32, addresses ...string) *corev1.Node {
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	n.Status.DaemonEndpoints.KubeletEndpoint.Port = agent
-	for _, a := range addresses {
-		n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a})
-	}
-	return n
-}
 
 // What nodes need, and what Pods and other Services have, is no Service's by an address that it names. Node ports are
 // the cluster's to give.
 func TestKeys(t *testing.T) {
 	const cluster = "10.96.0.50:%d/6 internal"
 	node := testNode
-	node.Ranges = []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("10.96.0.0/16")}
+	node.ClusterRanges = []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("10.96.0.0/16")}
 	for _, text := range []string{"6443/tcp=apiserver", "192.0.2.1:10250/tcp=nodeagent",
 		"127.0.0.1:20001/tcp=scheduler"} {
 		kept, err := keptport.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		node.Kept = append(node.Kept, kept)
+		node.KeptPorts = append(node.KeptPorts, kept)
 	}
-	node.Kept = append(node.Kept, keptport.Port{Keeper: "api", Protocol: keptport.TCP, First: 443, Last: 443,
+	node.KeptPorts = append(node.KeptPorts, keptport.Port{Keeper: "api", Protocol: keptport.TCP, First: 443, Last: 443,
 		Address: netip.MustParseAddr("192.0.2.7"), Elsewhere: true})
-	node.Kept = append(node.Kept, keptport.NodePorts()...)
+	node.KeptPorts = append(node.KeptPorts, keptport.NodePorts()...)
 	peers := &Peers{}
-	peers.Set(nodeAt("here", 10250, nodeIP.String()))
-	peers.Set(nodeAt("there", 10251, "192.0.2.2"))
-	peers.Set(nodeAt("control", 10250, "192.0.2.9", "192.0.2.10"))
+	peers.Set(servicetest.NodeAt("here", 10250, testNode.Addresses[0].String()))
+	peers.Set(servicetest.NodeAt("there", 10251, "192.0.2.2"))
+	peers.Set(servicetest.NodeAt("control", 10250, "192.0.2.9", "192.0.2.10"))
 	api := []netip.AddrPort{netip.MustParseAddrPort("192.0.2.9:7443"),
 		netip.MustParseAddrPort("192.0.2.8:7443")}
 	named := func(address string, port int32) func(*corev1.Service) {
@@ -53,7 +43,7 @@ func TestKeys(t *testing.T) {
 	}
 	given := func(address string, port int32) func(*corev1.Service) {
 		return func(s *corev1.Service) {
-			balanced(address)(s)
+			servicetest.Balanced(address)(s)
 			s.Spec.Ports[0].Port = port
 		}
 	}
@@ -97,13 +87,13 @@ func TestKeys(t *testing.T) {
 			"192.0.2.1:10250 is kept for nodeagent of this node"},
 		{"a load balancer's, that a node claims", given("192.0.2.2", 10251), "192.0.2.2:10251/6 external", ""},
 		{"the node port that it was given", func(s *corev1.Service) {
-			withNodePorts(s)
+			servicetest.WithNodePorts(s)
 			s.Spec.Ports[0].Port = 80
 		}, "192.0.2.1:30080/6 external", ""},
 	} {
 		t.Run(r.name, func(t *testing.T) {
-			s := one(r.change)
-			plan := Decide(Input{Service: s, Node: node, Peers: peers, API: api})
+			s := servicetest.New(r.change)
+			plan := Decide(Input{Service: s, Node: node, Peers: peers, APIServers: api})
 			want := []string{fmt.Sprintf(cluster, s.Spec.Ports[0].Port)}
 			if r.got != "" {
 				want = append(want, r.got)
@@ -120,18 +110,18 @@ func TestKeys(t *testing.T) {
 			}
 		})
 	}
-	udp := one(named("192.0.2.2", 10251), func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolUDP })
+	udp := servicetest.New(named("192.0.2.2", 10251), func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolUDP })
 	if got := Decide(Input{Service: udp, Node: node, Peers: peers}).Problems; len(got) > 0 {
 		t.Errorf("the agent's number of UDP: %q", got)
 	}
-	udp = one(named("192.0.2.9", 7443), func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolUDP })
-	if got := Decide(Input{Service: udp, Node: node, API: api}).Problems; len(got) > 0 {
+	udp = servicetest.New(named("192.0.2.9", 7443), func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolUDP })
+	if got := Decide(Input{Service: udp, Node: node, APIServers: api}).Problems; len(got) > 0 {
 		t.Errorf("the API server's number of UDP: %q", got)
 	}
-	if got := Decide(Input{Service: one(named("192.0.2.10", 7443)), Node: node, API: api}).Problems; len(got) > 0 {
+	if got := Decide(Input{Service: servicetest.New(named("192.0.2.10", 7443)), Node: node, APIServers: api}).Problems; len(got) > 0 {
 		t.Errorf("another address, of nobody as far as one knows: %q", got)
 	}
-	if got := Decide(Input{Service: one(named("192.0.2.2", 10251)), Node: node}).Problems; len(got) > 0 {
+	if got := Decide(Input{Service: servicetest.New(named("192.0.2.2", 10251)), Node: node}).Problems; len(got) > 0 {
 		t.Errorf("without peers: %q", got)
 	}
 }
@@ -141,27 +131,27 @@ func TestPeers(t *testing.T) {
 	p := &Peers{}
 	at := func(want string) {
 		t.Helper()
-		name, is := p.at(netip.MustParseAddr("192.0.2.1"))
+		name, is := p.At(netip.MustParseAddr("192.0.2.1"))
 		if name != want || is != (want != "") || p.agentAt(netip.MustParseAddrPort("192.0.2.1:10250")) != want {
 			t.Errorf("%q, want %q", name, want)
 		}
 	}
 	at("")
-	p.Remove(nodeAt("a", 10250, "192.0.2.1"))
-	if !p.Set(nodeAt("b", 10250, "192.0.2.1", "::ffff:192.0.2.1", "name")) || p.Set(nodeAt("b", 10250, "192.0.2.1")) {
+	p.Remove(servicetest.NodeAt("a", 10250, "192.0.2.1"))
+	if !p.Set(servicetest.NodeAt("b", 10250, "192.0.2.1", "::ffff:192.0.2.1", "name")) || p.Set(servicetest.NodeAt("b", 10250, "192.0.2.1")) {
 		t.Error("a Node is no news, or what it said is")
 	}
 	at("b")
-	if !p.Set(nodeAt("a", 10250, "192.0.2.1")) {
+	if !p.Set(servicetest.NodeAt("a", 10250, "192.0.2.1")) {
 		t.Error("another Node is no news")
 	}
 	at("a")
-	if !p.Set(nodeAt("a", 9, "192.0.2.1")) || p.agentAt(netip.MustParseAddrPort("192.0.2.1:10250")) != "b" {
+	if !p.Set(servicetest.NodeAt("a", 9, "192.0.2.1")) || p.agentAt(netip.MustParseAddrPort("192.0.2.1:10250")) != "b" {
 		t.Error("another port is no news, or hides the agent of the other node")
 	}
-	p.Remove(nodeAt("a", 9))
+	p.Remove(servicetest.NodeAt("a", 9))
 	at("b")
-	if !p.Set(nodeAt("b", 10250, "192.0.2.2")) {
+	if !p.Set(servicetest.NodeAt("b", 10250, "192.0.2.2")) {
 		t.Error("another address is no news")
 	}
 	at("")

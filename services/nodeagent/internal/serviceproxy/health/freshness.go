@@ -1,0 +1,90 @@
+// Package health answers load balancers that ask whether to send connections to this node: of any Service, at the
+// proxy's own address, or of one Service, at its health check node port.
+package health
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Freshness follows how far the kernel is behind. The zero value has nothing in the kernel.
+type Freshness struct {
+	mu       sync.Mutex // guards progress; held for a moment only, so that answers do not wait for anything
+	progress Progress
+}
+
+// Queued notes that a change has come.
+func (f *Freshness) Queued(now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.progress.PendingSince.IsZero() {
+		f.progress.PendingSince = now
+	}
+}
+
+// Written notes that no change is missing any more.
+func (f *Freshness) Written(now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.progress.Programmed, f.progress.PendingSince, f.progress.Updated = true, time.Time{}, now
+}
+
+// Found notes that an agent before has left its table, which has to be looked at.
+func (f *Freshness) Found(now time.Time) {
+	f.Queued(now)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.progress.Programmed = true
+}
+
+// SetLeaving says whether the node is on its way out.
+func (f *Freshness) SetLeaving(leaving bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.progress.Leaving = leaving
+}
+
+// Progress returns what has been noted.
+func (f *Freshness) Progress() Progress {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.progress
+}
+
+func (f *Freshness) judge(now time.Time) verdict { return judge(f.Progress(), now) }
+
+// Serve answers load balancers on an address until ctx ends: whether to send new connections of Services to this node,
+// whatever their endpoints.
+func (f *Freshness) Serve(ctx context.Context, log *zap.Logger, address string) {
+	<-listener{log, f.Handler(), untilNextTry}.open(ctx, address)
+}
+
+// Handler has the paths and answers of the field.
+func (f *Freshness) Handler() http.Handler {
+	type answer struct {
+		LastUpdated  time.Time `json:"lastUpdated"`
+		CurrentTime  time.Time `json:"currentTime"`
+		NodeEligible *bool     `json:"nodeEligible,omitempty"`
+	}
+	say := func(w http.ResponseWriter, good bool, a answer) {
+		writeHead(w, good)
+		_ = json.NewEncoder(w).Encode(a) // the client is gone
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		now := time.Now().UTC()
+		v := f.judge(now)
+		say(w, v.healthy && v.eligible, answer{v.updated.UTC(), now, &v.eligible})
+	})
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
+		now := time.Now().UTC()
+		v := f.judge(now)
+		say(w, v.healthy, answer{v.updated.UTC(), now, nil})
+	})
+	return mux
+}
