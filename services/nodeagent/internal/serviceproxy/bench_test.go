@@ -75,13 +75,13 @@ func BenchmarkServices(b *testing.B) {
 			if err := Remove(p.Table); err != nil {
 				b.Fatal(err)
 			}
-			p.all = true
+			p.pending.addAll()
 			written(b, p)
 		})
 	})
 	b.Run("taken-over", func(b *testing.B) {
 		benchmark(b, func(p *proxy, _ int) {
-			p.all = true
+			p.pending.addAll()
 			written(b, p)
 		})
 	})

@@ -53,7 +53,7 @@ func (p *Proxy) changed(names ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, name := range names {
-		p.dirty[name] = true
+		p.pending.add(name)
 	}
 	p.queue()
 }
@@ -61,7 +61,7 @@ func (p *Proxy) changed(names ...string) {
 // setPeer takes in a Node.
 func (p *Proxy) setPeer(n *corev1.Node) {
 	p.mu.Lock()
-	news, all := p.peers.Set(n), p.all
+	news, all := p.peers.Set(n), p.pending.allAhead()
 	p.mu.Unlock()
 	if news && !all {
 		p.namingChanged()
@@ -71,7 +71,7 @@ func (p *Proxy) setPeer(n *corev1.Node) {
 func (p *Proxy) removePeer(n *corev1.Node) {
 	p.mu.Lock()
 	p.peers.Remove(n)
-	all := p.all
+	all := p.pending.allAhead()
 	p.mu.Unlock()
 	if !all {
 		p.namingChanged()

@@ -3,7 +3,7 @@
 //
 // It follows the objects and hands them from part to part: plan decides what a node does for a Service, table what of
 // all Services together has changed in the kernel, package kernel writes it, all changes of one moment in one
-// transaction, and health tells load balancers.
+// transaction, and health tells load balancers. Whoever asks this package something never waits for the kernel.
 package serviceproxy
 
 import (
@@ -56,15 +56,13 @@ type Proxy struct {
 	kernel    *kernel.Table
 	nodePorts *health.NodePorts
 
-	mu sync.Mutex // guards all below
+	mu sync.Mutex // guards all below; never held while the kernel works
 	// node is nil until it is known.
 	node  *plan.Node
 	peers plan.Peers
 	// apiServers is where they are, as Sync has found it.
 	apiServers []netip.AddrPort
-	dirty      map[string]bool
-	// all asks for the whole table to be looked at.
-	all bool
+	pending    pending
 	// owners are the Services of slices: a slice may pass from one to another.
 	owners map[string]string
 	state  *table.State
@@ -78,12 +76,14 @@ type Proxy struct {
 // New makes a proxy that does nothing yet.
 func New(c Config) *Proxy {
 	freshness := &health.Freshness{}
-	return &Proxy{
+	p := &Proxy{
 		Config: c, metrics: newMetrics(), freshness: freshness, wake: make(chan struct{}, 1),
 		kernel: kernel.NewTable(c.Table), nodePorts: health.NewNodePorts(c.Log, freshness),
-		dirty: map[string]bool{}, owners: map[string]string{}, all: true, state: table.NewState(),
+		owners: map[string]string{}, state: table.NewState(),
 		programmed: map[string]time.Time{}, reported: map[string][]string{},
 	}
+	p.pending.addAll()
+	return p
 }
 
 // SetNode says what is known of the node.
@@ -93,7 +93,8 @@ func (p *Proxy) SetNode(n plan.Node) {
 	if p.node != nil && reflect.DeepEqual(*p.node, n) {
 		return
 	}
-	p.node, p.all = &n, true
+	p.node = &n
+	p.pending.addAll()
 	p.queue()
 }
 
@@ -172,7 +173,7 @@ func (p *Proxy) verifyTable() {
 	}
 	p.mu.Lock()
 	known := p.node != nil
-	p.all = true
+	p.pending.addAll()
 	p.queue()
 	p.mu.Unlock()
 	if known {

@@ -41,7 +41,7 @@ func (p *Proxy) Report(namespace, name string) Report {
 	if p.failure != nil {
 		out.Problems = append(out.Problems, p.failure.Error())
 	}
-	if since, done := p.programmed[key]; done && exists && p.failure == nil && !p.all && !p.dirty[key] {
+	if since, done := p.programmed[key]; done && exists && p.failure == nil && !p.pending.has(key) {
 		since = since.UTC()
 		out.Programmed, out.Since = true, &since
 	}

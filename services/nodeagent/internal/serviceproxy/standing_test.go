@@ -107,7 +107,7 @@ func TestWhatCountsAsBehind(t *testing.T) {
 		},
 	} {
 		p.sync()
-		p.freshness.Written(time.Now())
+		p.freshness.Written(time.Now(), time.Time{})
 		if got := p.freshness.Progress(); !got.PendingSince.IsZero() {
 			t.Errorf("%s: behind before", name)
 		}

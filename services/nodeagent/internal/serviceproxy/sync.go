@@ -15,11 +15,9 @@ import (
 
 // work is what one Sync has decided and has the kernel do.
 type work struct {
-	// whole says that all Services are looked at, not those of the list alone.
-	whole    bool
-	services []string
-	begun    time.Time
-	node     plan.Node
+	batch
+	begun time.Time
+	node  plan.Node
 	// ruleset is what a whole table is made of, changes what another one needs.
 	ruleset table.Ruleset
 	changes table.Changes
@@ -30,19 +28,17 @@ type work struct {
 	problems []string
 }
 
-// Sync makes the kernel's table right.
+// Sync makes the kernel's table right. It is called by one goroutine at a time.
 func (p *Proxy) Sync() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.node == nil || !p.all && len(p.dirty) == 0 {
+	w, ok := p.decide()
+	if !ok {
 		return nil
 	}
-	w := p.decide()
 	for _, problem := range w.problems {
 		p.Log.Warn(problem)
 	}
 	if err := p.write(w); err != nil {
-		p.failure, p.all = err, true
+		p.fail(err)
 		p.Log.Error("Services: the kernel's table could not be written; trying again", zap.Error(err))
 		return err
 	}
@@ -58,10 +54,15 @@ func (p *Proxy) Sync() error {
 	return nil
 }
 
-// decide returns what has to be done.
-func (p *Proxy) decide() work {
-	w := work{whole: p.all, services: slices.Sorted(maps.Keys(p.dirty)), begun: time.Now(), node: *p.node,
-		flows: plan.Flows{}, healthChecks: map[string]*plan.HealthCheck{}}
+// decide returns what has to be done for what is pending; false if that is nothing.
+func (p *Proxy) decide() (work, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.node == nil || p.pending.empty() {
+		return work{}, false
+	}
+	w := work{batch: p.pending.take(), begun: time.Now(), node: *p.node, flows: plan.Flows{},
+		healthChecks: map[string]*plan.HealthCheck{}}
 	if w.whole {
 		w.services = p.names()
 	}
@@ -74,7 +75,7 @@ func (p *Proxy) decide() work {
 	} else {
 		w.changes = p.state.Changes()
 	}
-	return w
+	return w, true
 }
 
 // replan decides on a Service anew.
@@ -128,12 +129,26 @@ func (p *Proxy) write(w work) error {
 	return nil
 }
 
+// fail has the whole table written next: nobody knows what the kernel has of it.
+func (p *Proxy) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failure = err
+	p.pending.addAll()
+}
+
 // commit notes that the work is done.
 func (p *Proxy) commit(w work) {
-	p.failure, p.all, p.dirty = nil, false, map[string]bool{}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failure = nil
 	p.state.Commit()
-	now := time.Now()
-	p.freshness.Written(now)
+	p.pending.commit(w.batch)
+	now, pendingSince := time.Now(), time.Time{}
+	if !p.pending.empty() {
+		pendingSince = w.begun // or later: it came while the kernel worked
+	}
+	p.freshness.Written(now, pendingSince)
 	for _, name := range w.services {
 		if _, exists := p.state.Plan(name); exists {
 			p.programmed[name] = now

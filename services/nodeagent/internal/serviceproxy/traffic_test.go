@@ -416,7 +416,7 @@ func TestRestart(t *testing.T) {
 	}
 	// What the agent before knew and this one does not is gone.
 	last := newProxy(t, m.Table)
-	last.all = true
+	last.pending.addAll()
 	last.sync()
 	if got := ask("tcp", clusterIP, servicePort); got.err == nil {
 		t.Errorf("a Service that went while no agent ran: %s", got)
@@ -428,7 +428,7 @@ func TestTableOfOthers(t *testing.T) {
 	m := newMachine(t)
 	s := newService()
 	m.put(append(newSlices(s, m.a), s)...)
-	if m.verifyTable(); m.all {
+	if m.verifyTable(); !m.pending.empty() {
 		t.Error("an untouched table is to be written again")
 	}
 	must(t, Remove(m.Table))

@@ -27,11 +27,11 @@ func (f *Freshness) Queued(now time.Time) {
 	}
 }
 
-// Written notes that no change is missing any more.
-func (f *Freshness) Written(now time.Time) {
+// Written notes that the kernel has all changes but those since pending; zero if there are none.
+func (f *Freshness) Written(now, pending time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.progress.Programmed, f.progress.PendingSince, f.progress.Updated = true, time.Time{}, now
+	f.progress.Programmed, f.progress.PendingSince, f.progress.Updated = true, pending, now
 }
 
 // Found notes that an agent before has left its table, which has to be looked at.

@@ -97,7 +97,7 @@ func TestAHealthCheckPortThatIsTaken(t *testing.T) {
 	at := netip.MustParseAddrPort(taken.Addr().String())
 	free := make(chan bool, 2)
 	fresh := &Freshness{}
-	fresh.Written(time.Now())
+	fresh.Written(time.Now(), time.Time{})
 	h := NewNodePorts(zap.NewNop(), fresh)
 	h.wait = func(ctx context.Context) bool {
 		select {
