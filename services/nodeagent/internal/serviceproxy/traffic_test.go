@@ -186,7 +186,9 @@ func refused(got asked) bool { return got.err != nil && strings.Contains(got.err
 func TestWithoutEndpoints(t *testing.T) {
 	m := newMachine(t)
 	external := netip.MustParseAddr("198.51.100.9")
-	s := newService(servicetest.WithNodePorts, func(s *corev1.Service) { s.Spec.ExternalIPs = []string{external.String()} })
+	s := newService(servicetest.WithNodePorts, func(s *corev1.Service) {
+		s.Spec.ExternalIPs = []string{external.String()}
+	})
 	m.put(append(newSlices(s), s)...)
 	for name, do := range map[string]func(func()){"stranger": m.stranger.Do, "node": m.here, "a": m.a.Do} {
 		do(func() {
@@ -455,7 +457,8 @@ func TestHostileInput(t *testing.T) {
 	s := newService()
 	m.put(append(newSlices(s, m.a), s)...)
 	long := strings.Repeat("n", 300)
-	evil := newService(servicetest.WithNodePorts, servicetest.Balanced("10.96.0.50", "203.0.113.7"), func(s *corev1.Service) {
+	balanced := servicetest.Balanced("10.96.0.50", "203.0.113.7")
+	evil := newService(servicetest.WithNodePorts, balanced, func(s *corev1.Service) {
 		s.Name = long
 		s.Spec.ClusterIP, s.Spec.ClusterIPs = "10.96.0.66", []string{"10.96.0.66", "fd00:96::66", "", "x"}
 		s.Spec.ExternalIPs = []string{"10.96.0.50", "127.0.0.1", "0.0.0.0", "fd00:96::50", "::"}

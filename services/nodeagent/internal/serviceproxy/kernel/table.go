@@ -72,7 +72,8 @@ func (t *Table) Recreate(want table.Ruleset) (int, error) {
 	return n, errors.Join(err, second.Remove())
 }
 
-// Apply carries out a change of what the table was left with on a node. It returns how many elements have come and gone.
+// Apply carries out a change of what the table was left with on a node. It returns how many elements have come and
+// gone.
 func (t *Table) Apply(c table.Changes, node plan.Node) (int, error) {
 	if c.Empty() {
 		return 0, nil

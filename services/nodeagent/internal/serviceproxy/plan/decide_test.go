@@ -83,7 +83,8 @@ func TestEndpoints(t *testing.T) {
 func TestHairpins(t *testing.T) {
 	for endpoint, want := range map[string]int{"10.0.0.1 here": 1, "10.0.0.1": 1, "10.0.0.1 there": 0,
 		"10.0.0.1 here draining": 1, "10.0.0.1 unready": 0} {
-		got := decide(servicetest.New(), servicetest.Slice(discoveryv1.AddressTypeIPv4, 8080, endpoint, "10.0.0.2 there"))
+		got := decide(servicetest.New(),
+			servicetest.Slice(discoveryv1.AddressTypeIPv4, 8080, endpoint, "10.0.0.2 there"))
 		if len(got.Hairpins) != want {
 			t.Errorf("%q: hairpins %v, want %d", endpoint, got.Hairpins, want)
 		}
@@ -92,8 +93,8 @@ func TestHairpins(t *testing.T) {
 
 // frontends in words: address:port/protocol, class, and "guarded".
 func frontendWords(p Plan) []string {
-	classes := map[TrafficClass]string{InternalCluster: "internal", InternalLocal: "internal-local", ExternalCluster: "external",
-		ExternalLocal: "external-local"}
+	classes := map[TrafficClass]string{InternalCluster: "internal", InternalLocal: "internal-local",
+		ExternalCluster: "external", ExternalLocal: "external-local"}
 	var out []string
 	for _, port := range p.Ports {
 		for _, f := range port.Frontends {
@@ -206,13 +207,17 @@ func TestProblems(t *testing.T) {
 		left    string
 	}{
 		{"a good one", servicetest.New(), servicetest.Slice(four, 8080, "10.0.0.1"), "", "10.0.0.1"},
-		{"port 0", servicetest.New(), servicetest.Slice(four, 0, "10.0.0.1"), "EndpointSlice web-1: ports[0].port: 0 must be", ""},
-		{"port 65536", servicetest.New(), servicetest.Slice(four, 65536, "10.0.0.1"), "EndpointSlice web-1: ports[0].port: 65536 must be", ""},
+		{"port 0", servicetest.New(), servicetest.Slice(four, 0, "10.0.0.1"),
+			"EndpointSlice web-1: ports[0].port: 0 must be", ""},
+		{"port 65536", servicetest.New(), servicetest.Slice(four, 65536, "10.0.0.1"),
+			"EndpointSlice web-1: ports[0].port: 65536 must be", ""},
 		{"the other family", servicetest.New(), servicetest.Slice(four, 8080, "10.0.0.1", "fd00::1"),
 			`EndpointSlice web-1: endpoints[1].addresses[0]: "fd00::1" is no IPv4 address`, "10.0.0.1"},
-		{"loopback", servicetest.New(), servicetest.Slice(four, 8080, "127.0.0.1", "10.0.0.1"), `endpoints[0].addresses[0]: "127.0.0.1"`,
+		{"loopback", servicetest.New(), servicetest.Slice(four, 8080, "127.0.0.1", "10.0.0.1"),
+			`endpoints[0].addresses[0]: "127.0.0.1"`,
 			"10.0.0.1"},
-		{"a name", servicetest.New(), servicetest.Slice(four, 8080, "host", "10.0.0.1"), `endpoints[0].addresses[0]: "host"`, "10.0.0.1"},
+		{"a name", servicetest.New(), servicetest.Slice(four, 8080, "host", "10.0.0.1"),
+			`endpoints[0].addresses[0]: "host"`, "10.0.0.1"},
 		{"names of hosts", servicetest.New(), servicetest.Slice(discoveryv1.AddressTypeFQDN, 8080, "host"), "", ""},
 		{"an unknown protocol", servicetest.New(func(s *corev1.Service) {
 			s.Spec.Ports = append([]corev1.ServicePort{{Name: "x", Protocol: "DCCP", Port: 1}}, s.Spec.Ports...)
@@ -297,8 +302,8 @@ func TestPortsByName(t *testing.T) {
 	every := servicetest.Slice(discoveryv1.AddressTypeIPv4, 1, "10.0.0.5")
 	every.Ports[0].Port = nil
 	p := decide(s, servicetest.Slice(discoveryv1.AddressTypeIPv4, 8080, "10.0.0.1"), other, udp, unnamed, every)
-	if tcp, dns := texts(p.Ports[0].ClusterEndpoints), texts(p.Ports[1].ClusterEndpoints); tcp != "10.0.0.1 10.0.0.2:9090" ||
-		dns != "10.0.0.3:53" {
+	tcp, dns := texts(p.Ports[0].ClusterEndpoints), texts(p.Ports[1].ClusterEndpoints)
+	if tcp != "10.0.0.1 10.0.0.2:9090" || dns != "10.0.0.3:53" {
 		t.Errorf("TCP %q, UDP %q", tcp, dns)
 	}
 	if p.Ports[0].ID == p.Ports[1].ID {
@@ -328,11 +333,12 @@ func TestAffinity(t *testing.T) {
 
 // A load balancer is told of this node's ready Pods, each once; ending ones are not ready.
 func TestHealth(t *testing.T) {
-	s := servicetest.New(servicetest.Balanced("203.0.113.1"), servicetest.ExternalLocal, func(s *corev1.Service) { s.Spec.HealthCheckNodePort = 31000 })
+	s := servicetest.New(servicetest.Balanced("203.0.113.1"), servicetest.ExternalLocal,
+		func(s *corev1.Service) { s.Spec.HealthCheckNodePort = 31000 })
 	s.Spec.ClusterIPs = []string{"10.96.0.50", "fd00:96::50"}
 	all := []*discoveryv1.EndpointSlice{
-		servicetest.Slice(discoveryv1.AddressTypeIPv4, 8080, "10.0.0.1 here", "10.0.0.2 here draining", "10.0.0.3 there",
-			"10.0.0.4 here"),
+		servicetest.Slice(discoveryv1.AddressTypeIPv4, 8080, "10.0.0.1 here", "10.0.0.2 here draining",
+			"10.0.0.3 there", "10.0.0.4 here"),
 		servicetest.Slice(discoveryv1.AddressTypeIPv4, 9090, "10.0.0.1 here"),
 		servicetest.Slice(discoveryv1.AddressTypeIPv6, 8080, "fd00::1 here"),
 	}
@@ -373,7 +379,8 @@ func TestStaleFlows(t *testing.T) {
 		{"the last goes", of("10.0.0.1"), of(), true, ""},
 		{"the Service goes", of("10.0.0.1"), Plan{}, true, ""},
 		{"the Service comes", Plan{}, of("10.0.0.1"), true, "10.0.0.1"},
-		{"TCP", decide(servicetest.New(), servicetest.Slice(discoveryv1.AddressTypeIPv4, 8080, "10.0.0.1")), decide(servicetest.New()), false, ""},
+		{"TCP", decide(servicetest.New(), servicetest.Slice(discoveryv1.AddressTypeIPv4, 8080, "10.0.0.1")),
+			decide(servicetest.New()), false, ""},
 	} {
 		flows := StaleFlows(r.old, r.now)
 		left, found := flows[key]

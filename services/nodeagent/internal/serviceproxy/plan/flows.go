@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Flows are the endpoints that UDP flows to each destination may go on with. A UDP flow has no end that the kernel could
-// see: one that leads elsewhere has to be forgotten.
+// Flows are the endpoints that UDP flows to each destination may go on with. A UDP flow has no end that the kernel
+// could see: one that leads elsewhere has to be forgotten.
 type Flows map[Destination][]netip.AddrPort
 
 // StaleFlows returns what the flows to a Service may go on with, if some may not.

@@ -110,15 +110,17 @@ func TestKeys(t *testing.T) {
 			}
 		})
 	}
-	udp := servicetest.New(named("192.0.2.2", 10251), func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolUDP })
+	overUDP := func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolUDP }
+	udp := servicetest.New(named("192.0.2.2", 10251), overUDP)
 	if got := Decide(Input{Service: udp, Node: node, Peers: peers}).Problems; len(got) > 0 {
 		t.Errorf("the agent's number of UDP: %q", got)
 	}
-	udp = servicetest.New(named("192.0.2.9", 7443), func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolUDP })
+	udp = servicetest.New(named("192.0.2.9", 7443), overUDP)
 	if got := Decide(Input{Service: udp, Node: node, APIServers: api}).Problems; len(got) > 0 {
 		t.Errorf("the API server's number of UDP: %q", got)
 	}
-	if got := Decide(Input{Service: servicetest.New(named("192.0.2.10", 7443)), Node: node, APIServers: api}).Problems; len(got) > 0 {
+	other := servicetest.New(named("192.0.2.10", 7443))
+	if got := Decide(Input{Service: other, Node: node, APIServers: api}).Problems; len(got) > 0 {
 		t.Errorf("another address, of nobody as far as one knows: %q", got)
 	}
 	if got := Decide(Input{Service: servicetest.New(named("192.0.2.2", 10251)), Node: node}).Problems; len(got) > 0 {
@@ -138,7 +140,8 @@ func TestPeers(t *testing.T) {
 	}
 	at("")
 	p.Remove(servicetest.NodeAt("a", 10250, "192.0.2.1"))
-	if !p.Set(servicetest.NodeAt("b", 10250, "192.0.2.1", "::ffff:192.0.2.1", "name")) || p.Set(servicetest.NodeAt("b", 10250, "192.0.2.1")) {
+	if !p.Set(servicetest.NodeAt("b", 10250, "192.0.2.1", "::ffff:192.0.2.1", "name")) ||
+		p.Set(servicetest.NodeAt("b", 10250, "192.0.2.1")) {
 		t.Error("a Node is no news, or what it said is")
 	}
 	at("b")

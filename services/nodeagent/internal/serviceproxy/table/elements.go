@@ -22,8 +22,8 @@ const (
 	setHairpin   = "hairpin"     // address twice: a Pod that reaches itself
 )
 
-// A port has two pools of endpoints, those of the traffic policies. A place of an endpoint is its number in the pool and
-// the pool's scope.
+// A port has two pools of endpoints, those of the traffic policies. A place of an endpoint is its number in the pool
+// and the pool's scope.
 const (
 	scopeCluster uint32 = 0
 	scopeLocal   uint32 = 1 << 31

@@ -59,8 +59,8 @@ func (k *tables) apply(c Changes) error {
 }
 
 // However Services change, and however many changes go together, the changes lead to the same tables as one look at all
-// Services, up to places in pools; no destination has two Services, the oldest claim of the strongest rank wins, and nothing is
-// left when all have gone.
+// Services, up to places in pools; no destination has two Services, the oldest claim of the strongest rank wins, and
+// nothing is left when all have gone.
 func TestChangesLeadToTheWhole(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 2))
