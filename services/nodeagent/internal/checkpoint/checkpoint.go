@@ -63,10 +63,10 @@ type RestartAll struct {
 
 // Resize is how far the resizes of a Pod have come.
 type Resize struct {
-	// Given is the size that the node has granted.
-	Given sizes.Size `json:"given"`
-	// Standing is the size for which the Pod's cgroup stands; nil if the Pod was never resized.
-	Standing *sizes.Size `json:"standing,omitempty"`
+	// Allocated is the size that the node has granted.
+	Allocated sizes.Size `json:"given"`
+	// Actuated is the size that the Pod's cgroup has; nil if the Pod was never resized.
+	Actuated *sizes.Size `json:"standing,omitempty"`
 	// Updated holds, by instance ID, the sizes of instances that have another one than they were created with.
 	Updated map[string]sizes.Instance `json:"updated,omitempty"`
 	// Restarted lists the instances that end for a restart at another size.

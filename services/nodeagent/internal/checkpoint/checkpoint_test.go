@@ -24,7 +24,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	want := Record{Version: 5, Streaks: map[string]uint32{"web": 7}, Hooked: []string{"c1"},
 		Ended:  &Ended{Reason: "Evicted", Message: "too much", Grace: time.Second},
-		Resize: &Resize{Given: sizes.Size{Containers: map[string]corev1.ResourceRequirements{"web": {}}}}}
+		Resize: &Resize{Allocated: sizes.Size{Containers: map[string]corev1.ResourceRequirements{"web": {}}}}}
 	if err := s.Save("u1", want); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestEarlierVersions(t *testing.T) {
 		1: {Version: 1, Streaks: map[string]uint32{"web": 7, "log": 2}, Hooked: []string{"2f1c", "9e40"}},
 		2: {Version: 2, Hooked: []string{"2f1c"}, Ended: &Ended{Reason: "Evicted", Message: "too much",
 			Grace: time.Second}},
-		3: {Version: 3, Resize: &Resize{Given: sizes.Size{Containers: map[string]corev1.ResourceRequirements{
+		3: {Version: 3, Resize: &Resize{Allocated: sizes.Size{Containers: map[string]corev1.ResourceRequirements{
 			"web": asks}},
 			Updated: map[string]sizes.Instance{"2f1c": {Resources: asks}}, Restarted: []string{"9e40"}}},
 		4: {Version: 4, Ended: &Ended{Reason: "Evicted", Message: "low on memory", Grace: time.Second,

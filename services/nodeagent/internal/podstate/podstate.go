@@ -25,7 +25,7 @@ import (
 // Input is all that a decision depends on. Decide does not change it.
 type Input struct {
 	Now time.Time
-	// Pod is the newest object known, own status writes included, at the size that the node has given it.
+	// Pod is the newest object known, own status writes included, at the size that the node has allocated it.
 	Pod *corev1.Pod
 	// Removed says that the API has no object of this UID any more.
 	Removed bool
@@ -203,7 +203,7 @@ type Plan struct {
 	Streaks map[string]uint32
 	// Restarting says that all containers begin anew and have not all ended yet.
 	Restarting bool
-	// Resizing says that something of the Pod is not yet of the size that the node has given it.
+	// Resizing says that something of the Pod is not yet of the size that the node has allocated it.
 	Resizing bool
 	// Wake is when to decide again if nothing happens before; zero if only an event can change anything.
 	Wake time.Time

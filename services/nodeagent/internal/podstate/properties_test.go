@@ -183,23 +183,23 @@ func limitedTo(cpus int64) corev1.ResourceRequirements {
 		corev1.ResourceCPU: *resource.NewQuantity(cpus, resource.DecimalSI)}}
 }
 
-// DEP-214: the Pod's cgroup never stands for less than an instance has, or is about to get.
+// DEP-214: the Pod's cgroup never has less than an instance has, or is about to get.
 func (w *world) checkRoom(a Action) {
 	covers := func(size sizes.Size, name string, has sizes.Instance) {
 		room, limited := size.Containers[name].Limits[corev1.ResourceCPU]
 		if limit := has.Resources.Limits[corev1.ResourceCPU]; limited && room.Cmp(limit) < 0 {
-			w.t.Fatalf("%v: the cgroup stands for %s, %s has %s", a.Key, &room, name, &limit)
+			w.t.Fatalf("%v: the cgroup has %s, %s has %s", a.Key, &room, name, &limit)
 		}
 	}
-	if a.Kind == StartContainer && w.in.Memory.Resize.Standing != nil {
-		covers(*w.in.Memory.Resize.Standing, a.Container.Spec.Name, sizes.InstanceOf(w.in.Pod, a.Container.Spec))
+	if a.Kind == StartContainer && w.in.Memory.Resize.Actuated != nil {
+		covers(*w.in.Memory.Resize.Actuated, a.Container.Spec.Name, sizes.InstanceOf(w.in.Pod, a.Container.Spec))
 	}
 	if a.Kind != ResizePod {
 		return
 	}
 	gets := map[string]sizes.Instance{}
 	for _, i := range a.Resize.Instances {
-		gets[i.ID] = i.Gets
+		gets[i.ID] = i.Allocated
 	}
 	for i := range w.in.Observed.Containers {
 		c := &w.in.Observed.Containers[i]
@@ -207,21 +207,21 @@ func (w *world) checkRoom(a Action) {
 		if c.State != running || !known {
 			continue
 		}
-		covers(a.Resize.Wide, c.Name, has)
+		covers(a.Resize.Max, c.Name, has)
 		if next, changes := gets[c.ID]; changes {
 			has = next
 		}
-		covers(a.Resize.After, c.Name, has)
+		covers(a.Resize.Target, c.Name, has)
 	}
 }
 
 // resize gives a container another size, as the worker does when the node has granted it.
 func (w *world) resize(i int, cpus int64) {
-	standing := sizes.Of(w.in.Pod)
-	if earlier := w.in.Memory.Resize.Standing; earlier != nil {
-		standing = sizes.Widest(*earlier, standing)
+	actuated := sizes.Of(w.in.Pod)
+	if earlier := w.in.Memory.Resize.Actuated; earlier != nil {
+		actuated = sizes.Max(*earlier, actuated)
 	}
-	w.in.Memory.Resize.Standing = &standing
+	w.in.Memory.Resize.Actuated = &actuated
 	w.in.Pod.Spec.Containers[i].Resources = limitedTo(cpus)
 }
 
@@ -375,9 +375,9 @@ func (w *world) carryOut(a Action) {
 		mem.Hooked[a.ID] = true
 	case ResizePod:
 		for _, i := range a.Resize.Instances {
-			mem.Resize.Updated[i.ID] = i.Gets
+			mem.Resize.Updated[i.ID] = i.Allocated
 		}
-		mem.Resize.Standing = &a.Resize.After
+		mem.Resize.Actuated = &a.Resize.Target
 	case StopContainer:
 		if c := obs.ByID(a.ID); c != nil {
 			w.exit(c, 143)

@@ -16,10 +16,10 @@ const ReasonResize = "Resize"
 // ResizeKey is the key of the operation that resizes what runs.
 var ResizeKey = Key{Kind: ResizePod}
 
-// Resize is how far the size that the node has given the Pod has come.
+// Resize is how far the size that the node has allocated the Pod is actuated.
 type Resize struct {
-	// Standing is the size for which the Pod's cgroup stands; nil if the Pod was never resized.
-	Standing *sizes.Size
+	// Actuated is the size that the Pod's cgroup has; nil if the Pod was never resized.
+	Actuated *sizes.Size
 	// Updated holds, by instance ID, the sizes of instances that have another one than they were created with.
 	Updated map[string]sizes.Instance
 	// Restarted holds the IDs of instances that end for a restart at another size.
@@ -36,38 +36,39 @@ func (r Resize) SizeOf(c *observed.Container) (size sizes.Instance, ok bool) {
 
 // Resizing is what a ResizePod does, in this order.
 type Resizing struct {
-	// Before is the size for which the Pod's cgroup stands, Wide that which bounds it and the one that is given.
-	Before, Wide sizes.Size
-	// Instances are resized while the cgroup stands for Wide.
+	// Actuated is the size that the Pod's cgroup has, Max that which has room for it and for the allocated one.
+	Actuated, Max sizes.Size
+	// Instances are resized while the cgroup has the size Max.
 	Instances []ResizedInstance
-	// After is the size for which the cgroup stands in the end.
-	After sizes.Size
+	// Target is the size that the cgroup has in the end.
+	Target sizes.Size
 }
 
 // ResizedInstance is an instance that changes its size while it runs.
 type ResizedInstance struct {
 	ID        string
 	Container lifecycle.Entry
-	Has, Gets sizes.Instance
+	// Actuated is the size that it has, Allocated that which it gets.
+	Actuated, Allocated sizes.Instance
 }
 
-// resize brings the Pod's cgroup and what runs to the size that the Pod was given, and says whether it is at it now.
-// An instance that becomes that size by a restart is stopped elsewhere, once the cgroup has room for its successor.
+// resize brings the Pod's cgroup and what runs to the size that the Pod was allocated, and says whether it is at it
+// now. An instance that becomes that size by a restart is stopped elsewhere, once the cgroup has room for its successor.
 func (v *view) resize() bool {
-	if v.in.Memory.Resize.Standing == nil && !v.differ() {
+	if v.in.Memory.Resize.Actuated == nil && !v.differ() {
 		return false
 	}
-	r := &Resizing{Before: v.standing(), After: v.toStandFor()}
-	r.Wide = sizes.Widest(r.Before, sizes.Of(v.pod))
+	r := &Resizing{Actuated: v.actuated(), Target: v.toActuate()}
+	r.Max = sizes.Max(r.Actuated, sizes.Of(v.pod))
 	for _, e := range v.entries {
 		c := v.inSandbox(e.Spec.Name)
 		if c != nil && len(v.toChange(e, c)) > 0 && !v.restartsToResize(e, c) {
 			has, _ := v.in.Memory.Resize.SizeOf(c)
-			r.Instances = append(r.Instances, ResizedInstance{ID: c.ID, Container: e, Has: has,
-				Gets: sizes.InstanceOf(v.pod, e.Spec)})
+			r.Instances = append(r.Instances, ResizedInstance{ID: c.ID, Container: e, Actuated: has,
+				Allocated: sizes.InstanceOf(v.pod, e.Spec)})
 		}
 	}
-	if len(r.Instances) == 0 && v.stands() {
+	if len(r.Instances) == 0 && v.isActuated() {
 		return false
 	}
 	if v.busy(Prepare) {
@@ -78,43 +79,43 @@ func (v *view) resize() bool {
 	return len(v.plan.Actions) > before || v.busy(ResizePod)
 }
 
-// resizing reports whether something is not yet of the size that the Pod was given, be it that it is about to end: what
-// comes after it is of that size, and there may be no room for that before.
-func (v *view) resizing() bool { return v.differ() || !v.stands() }
+// resizing reports whether something is not yet of the size that the Pod was allocated, be it that it is about to end:
+// what comes after it is of that size, and there may be no room for that before.
+func (v *view) resizing() bool { return v.differ() || !v.isActuated() }
 
-// standing is the size for which the Pod's cgroup stands.
-func (v *view) standing() sizes.Size {
-	if standing := v.in.Memory.Resize.Standing; standing != nil {
-		return *standing
+// actuated is the size that the Pod's cgroup has.
+func (v *view) actuated() sizes.Size {
+	if actuated := v.in.Memory.Resize.Actuated; actuated != nil {
+		return *actuated
 	}
 	return sizes.Of(v.pod)
 }
 
-// toStandFor is the size for which the cgroup shall stand: while an instance waits for its restart at another size,
+// toActuate is the size that the cgroup shall have: while an instance waits for its restart at another size,
 // there is room for both.
-func (v *view) toStandFor() sizes.Size {
+func (v *view) toActuate() sizes.Size {
 	for _, e := range v.entries {
 		if c := v.inSandbox(e.Spec.Name); c != nil && v.restartsToResize(e, c) {
-			return sizes.Widest(v.standing(), sizes.Of(v.pod))
+			return sizes.Max(v.actuated(), sizes.Of(v.pod))
 		}
 	}
 	return sizes.Of(v.pod)
 }
 
-// hasRoom reports whether the cgroup stands for no less than what was given: else what starts would not fit.
+// hasRoom reports whether the cgroup has no less than what was allocated: else what starts would not fit.
 func (v *view) hasRoom() bool {
-	standing := v.in.Memory.Resize.Standing
-	return standing == nil ||
-		sizes.Same(standing.Apply(v.pod), sizes.Widest(*standing, sizes.Of(v.pod)).Apply(v.pod))
+	actuated := v.in.Memory.Resize.Actuated
+	return actuated == nil ||
+		sizes.Same(actuated.Apply(v.pod), sizes.Max(*actuated, sizes.Of(v.pod)).Apply(v.pod))
 }
 
-// stands reports whether the cgroup stands for what it shall.
-func (v *view) stands() bool {
-	standing, target := v.standing(), v.toStandFor()
-	return sizes.Same(standing.Apply(v.pod), target.Apply(v.pod))
+// isActuated reports whether the cgroup has the size that it shall have.
+func (v *view) isActuated() bool {
+	actuated, target := v.actuated(), v.toActuate()
+	return sizes.Same(actuated.Apply(v.pod), target.Apply(v.pod))
 }
 
-// differ reports whether anything that runs, or is being started, has not the size that it was given.
+// differ reports whether anything that runs, or is being started, has not the size that it was allocated.
 func (v *view) differ() bool {
 	if slices.ContainsFunc(v.entries, v.startsDifferent) {
 		return true
@@ -125,28 +126,28 @@ func (v *view) differ() bool {
 	})
 }
 
-// startsDifferent reports whether the container is being started at another size than it was given meanwhile.
+// startsDifferent reports whether the container is being started at another size than it was allocated meanwhile.
 func (v *view) startsDifferent(e lifecycle.Entry) bool {
 	op := v.in.Ops[StartKey(e.Spec.Name)]
 	return op.Size != nil && !op.Recalled && v.isResized(e) &&
 		len(op.Size.Changed(sizes.InstanceOf(v.pod, e.Spec))) > 0
 }
 
-// isResized reports whether instances of the container may be of another size than it was given: there is no resize
-// without another generation.
+// isResized reports whether instances of the container may be of another size than it was allocated: there is no
+// resize without another generation.
 func (v *view) isResized(e lifecycle.Entry) bool {
 	return e.Kind != lifecycle.Ephemeral && v.pod.Generation > 1
 }
 
-// toChange returns the resources of which a running instance has not what its container was given. An instance that an
-// agent made which kept no sizes may lack all of them once its Pod was resized.
+// toChange returns the resources of which a running instance has not what its container was allocated. An instance
+// that an agent made which kept no sizes may lack all of them once its Pod was resized.
 func (v *view) toChange(e lifecycle.Entry, c *observed.Container) []corev1.ResourceName {
 	if !v.isResized(e) || c.State != observed.Running {
 		return nil
 	}
 	has, known := v.in.Memory.Resize.SizeOf(c)
 	switch {
-	case !known && v.in.Memory.Resize.Standing == nil:
+	case !known && v.in.Memory.Resize.Actuated == nil:
 		return nil
 	case !known:
 		return sizes.Resized
@@ -154,7 +155,7 @@ func (v *view) toChange(e lifecycle.Entry, c *observed.Container) []corev1.Resou
 	return has.Changed(sizes.InstanceOf(v.pod, e.Spec))
 }
 
-// restartsToResize reports whether an instance becomes the size that its container was given by a restart only.
+// restartsToResize reports whether an instance becomes the size that its container was allocated by a restart only.
 func (v *view) restartsToResize(e lifecycle.Entry, c *observed.Container) bool {
 	if e.Kind == lifecycle.Init || len(e.Spec.ResizePolicy) == 0 {
 		return false

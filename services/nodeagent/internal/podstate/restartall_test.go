@@ -302,7 +302,7 @@ func TestResizingWhileAllRestart(t *testing.T) {
 		name     string
 		has      int64
 		state    observed.ContainerState
-		standing int64
+		actuated int64
 		want     bool
 	}{
 		{"what runs is of the old size", 1, running, 2, true},
@@ -315,9 +315,9 @@ func TestResizingWhileAllRestart(t *testing.T) {
 			anew("m", map[string]uint32{"m": 0, "n": 0}, "n"))
 		in.Pod.Generation = 2
 		in.Memory.Resize.Updated["n#0"] = sizes.Instance{Resources: limitedTo(r.has)}
-		standing := sizes.Of(in.Pod)
-		standing.Containers["n"] = limitedTo(r.standing)
-		in.Memory.Resize.Standing = &standing
+		actuated := sizes.Of(in.Pod)
+		actuated.Containers["n"] = limitedTo(r.actuated)
+		in.Memory.Resize.Actuated = &actuated
 		if got := Decide(in).Resizing; got != r.want {
 			t.Errorf("%s: resizing %v, want %v", r.name, got, r.want)
 		}
@@ -337,8 +337,8 @@ func TestResizingWhileOneStarts(t *testing.T) {
 	} {
 		in := build(mainC("m", func(c *corev1.Container) { c.Resources = limitedTo(2) }), sandbox("s0", 0, true))
 		in.Pod.Generation = 2
-		standing := sizes.Of(in.Pod)
-		in.Memory.Resize.Standing, in.Ops = &standing, map[Key]Op{StartKey("m"): r.op}
+		actuated := sizes.Of(in.Pod)
+		in.Memory.Resize.Actuated, in.Ops = &actuated, map[Key]Op{StartKey("m"): r.op}
 		if got := Decide(in).Resizing; got != r.want {
 			t.Errorf("%s: resizing %v, want %v", r.name, got, r.want)
 		}

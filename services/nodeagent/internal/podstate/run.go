@@ -187,7 +187,7 @@ func (v *view) mustStop(e lifecycle.Entry, c *observed.Container) *StopReason {
 	if p, ok := v.in.Probes[c.ID]; ok && p.MustStop != nil {
 		return p.MustStop
 	}
-	if v.restartsToResize(e, c) && v.stands() {
+	if v.restartsToResize(e, c) && v.isActuated() {
 		return &StopReason{Reason: ReasonResize, Grace: lifecycle.Grace(v.pod),
 			Message: fmt.Sprintf("Container %s resize requires restart", c.Name)}
 	}

@@ -38,8 +38,8 @@ const (
 // prepare sets up the step that the action names.
 func (j *job) prepare(ctx context.Context) outcome {
 	step, began, pod := j.step(), time.Now(), j.pod
-	if step.Wide {
-		pod = j.wide
+	if step.AtMax {
+		pod = j.atMax
 	}
 	refreshAt, err := step.SetUp(ctx, pod)
 	reason := cmp.Or(step.Reason, reasonFailedMount)

@@ -15,35 +15,36 @@ import (
 	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
-// resize brings the Pod's cgroup and its running instances to their size: it widens the cgroup, changes the instances
-// one after the other, and narrows the cgroup. Each step may be repeated; what is done is remembered when another
-// fails. Containers may start as soon as there is room for them, whatever keeps the rest from going on.
+// resize brings the Pod's cgroup and its running instances to the allocated size: it makes room in the cgroup, changes
+// the instances one after the other, and brings the cgroup to its size. Each step may be repeated; what is done is
+// remembered when another fails. Containers may start as soon as there is room for them, whatever keeps the rest from
+// going on.
 func (j *job) resize(ctx context.Context) outcome {
 	r := j.action.Resize
-	if err := j.resizeCgroup(r.Wide); err != nil {
+	if err := j.resizeCgroup(r.Max); err != nil {
 		return j.resizeFailed(err, nil)
 	}
 	if err := j.mayLower(r); err != nil {
-		return j.resizeFailed(err, remember(nil, r.Wide))
+		return j.resizeFailed(err, remember(nil, r.Max))
 	}
 	done := map[string]sizes.Instance{}
 	for _, i := range r.Instances {
 		if ctx.Err() != nil {
-			return j.resizeFailed(ctx.Err(), remember(done, r.Wide))
+			return j.resizeFailed(ctx.Err(), remember(done, r.Max))
 		}
 		limits := j.config.Steps.Limits(j.pod, i.Container.Spec)
 		err := failpoint.Around("nodeagent/container.update", func() error {
 			return j.config.Runtime.UpdateContainer(context.WithoutCancel(ctx), i.ID, limits)
 		})
 		if err != nil {
-			return j.resizeFailed(err, remember(done, r.Wide))
+			return j.resizeFailed(err, remember(done, r.Max))
 		}
-		done[i.ID] = i.Gets
+		done[i.ID] = i.Allocated
 	}
-	if err := j.resizeCgroup(r.After); err != nil {
-		return j.resizeFailed(err, remember(done, r.Wide))
+	if err := j.resizeCgroup(r.Target); err != nil {
+		return j.resizeFailed(err, remember(done, r.Max))
 	}
-	return outcome{observe: true, remember: remember(done, r.After)}
+	return outcome{observe: true, remember: remember(done, r.Target)}
 }
 
 func (j *job) resizeCgroup(size sizes.Size) error {
@@ -59,8 +60,8 @@ func (j *job) resizeFailed(err error, remember func(*podstate.Memory)) outcome {
 	return outcome{err: err, reason: corev1.PodReasonError, observe: true, remember: remember}
 }
 
-// remember notes which instances have been resized, and for what the cgroup stands.
-func remember(done map[string]sizes.Instance, standing sizes.Size) func(*podstate.Memory) {
+// remember notes which instances have been resized, and the size that the cgroup has.
+func remember(done map[string]sizes.Instance, actuated sizes.Size) func(*podstate.Memory) {
 	return func(m *podstate.Memory) {
 		if m.Resize.Updated == nil {
 			m.Resize.Updated = map[string]sizes.Instance{}
@@ -68,13 +69,13 @@ func remember(done map[string]sizes.Instance, standing sizes.Size) func(*podstat
 		for id, size := range done {
 			m.Resize.Updated[id] = size
 		}
-		m.Resize.Standing = &standing
+		m.Resize.Actuated = &actuated
 	}
 }
 
 // mayLower refuses to lower memory limits below what is in use.
 func (j *job) mayLower(r *podstate.Resizing) error {
-	var limits []resize.Lowered
+	var limits []resize.LoweredLimit
 	lower := func(container, id string, before, after int64) error {
 		if after == 0 || before != 0 && after >= before { // 0 is no limit
 			return nil
@@ -83,12 +84,12 @@ func (j *job) mayLower(r *podstate.Resizing) error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("reading the memory in use: %w", err)
 		}
-		limits = append(limits, resize.Lowered{Container: container, Limit: uint64(after), Used: used})
+		limits = append(limits, resize.LoweredLimit{Container: container, Limit: uint64(after), Used: used})
 		return nil
 	}
-	err := lower("", "", qos.PodMemoryLimit(r.Before.Apply(j.pod)), qos.PodMemoryLimit(r.After.Apply(j.pod)))
+	err := lower("", "", qos.PodMemoryLimit(r.Actuated.Apply(j.pod)), qos.PodMemoryLimit(r.Target.Apply(j.pod)))
 	for _, i := range r.Instances {
-		err = errors.Join(err, lower(i.Container.Spec.Name, i.ID, i.Has.MemoryLimit(), i.Gets.MemoryLimit()))
+		err = errors.Join(err, lower(i.Container.Spec.Name, i.ID, i.Actuated.MemoryLimit(), i.Allocated.MemoryLimit()))
 	}
-	return errors.Join(err, resize.Held(limits))
+	return errors.Join(err, resize.MayLower(limits))
 }

@@ -102,7 +102,7 @@ func (w *worker) begin(ctx context.Context, a podstate.Action) {
 // jobFor returns the function that carries an action out. It is given copies of what the worker knows, because the
 // worker goes on meanwhile.
 func (w *worker) jobFor(a podstate.Action, o *operation) func(context.Context) outcome {
-	job := &job{pool: w.pool, config: w.config, action: a, commit: o.commit, pod: w.pod, wide: w.widest(),
+	job := &job{pool: w.pool, config: w.config, action: a, commit: o.commit, pod: w.pod, atMax: w.atMax(),
 		podIP: w.podIP(), podIPs: w.podIPs(), seen: w.seen, updates: &w.updates, signals: w.signals}
 	switch a.Kind {
 	case podstate.Prepare:
@@ -179,8 +179,8 @@ type job struct {
 	// commit says whether the operation may go on from what it gets to its effects.
 	commit func() bool
 	pod    *corev1.Pod
-	// wide is the Pod at the size that bounds all between which it is resized.
-	wide    *corev1.Pod
+	// atMax is the Pod at the size that has room for all between which it is resized.
+	atMax   *corev1.Pod
 	podIP   string
 	podIPs  []string
 	seen    observed.Pod

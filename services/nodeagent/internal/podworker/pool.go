@@ -26,7 +26,7 @@ type Pool struct {
 	// deleted holds Pods that this pool has deleted until the API says so too: a late version of them starts nothing.
 	deleted map[types.UID]bool
 	running sync.WaitGroup
-	// resizing holds the Pods that ask for another size than they have; settled says that all Pods are known.
+	// resizing holds the Pods that desire another size than they were allocated; settled says that all Pods are known.
 	resizing map[types.UID]bool
 	settled  bool
 	// listed says that the runtime was listed since the agent started, live which Pods ran then.
@@ -59,7 +59,7 @@ func (p *Pool) Set(pod *corev1.Pod, known bool) {
 	}
 	w := p.workers[pod.UID]
 	if w != nil {
-		if newer(pod, w.updates.wanted) {
+		if newer(pod, w.updates.desired) {
 			p.acceptLocked(w, pod)
 			p.resizeLocked()
 			w.wakeUp()
@@ -259,10 +259,10 @@ func newer(pod, old *corev1.Pod) bool {
 
 // updates is what others hand to a worker, and what it shows them; the pool's lock guards it.
 type updates struct {
-	// pod is the newest version at the size that the node has given the Pod, wanted as the API has it. They are the
-	// same unless a resize is put off, which pending then explains.
+	// pod is the newest version at the size that the node has allocated the Pod, desired as the API has it. They are
+	// the same unless a resize is deferred or infeasible, which pending then explains.
 	pod     *corev1.Pod
-	wanted  *corev1.Pod
+	desired *corev1.Pod
 	pending *pending
 	removed bool
 	observe bool

@@ -18,7 +18,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/status"
 )
 
-// pending is a resize that the node has put off.
+// pending is a resize that is deferred or infeasible.
 type pending struct {
 	podstate.Waiting
 	since time.Time
@@ -32,18 +32,18 @@ func (p *Pool) Settle() {
 	p.resizeLocked()
 }
 
-// acceptLocked takes a version of the worker's Pod in. It keeps the size that the node has given it until another one
-// is granted.
+// acceptLocked takes a version of the worker's Pod in. It keeps the size that the node has allocated it until
+// another one is granted.
 func (p *Pool) acceptLocked(w *worker, pod *corev1.Pod) {
 	u := &w.updates
-	given := u.pod
-	u.wanted = pod
-	if sizes.Same(given, pod) {
+	allocated := u.pod
+	u.desired = pod
+	if sizes.Same(allocated, pod) {
 		u.pod, u.pending = pod, nil
 		delete(p.resizing, w.uid)
 		return
 	}
-	u.pod = sizes.Of(given).Apply(pod)
+	u.pod = sizes.Of(allocated).Apply(pod)
 	p.resizing[w.uid] = true
 }
 
@@ -63,9 +63,9 @@ func (p *Pool) resizeLocked() {
 		case !p.resizing[uid] || u.removed || podview.IsTerminating(u.pod):
 			in.Others = append(in.Others, u.pod)
 		default:
-			c := resize.Candidate{Given: u.pod, Wanted: u.wanted}
+			c := resize.Candidate{Allocated: u.pod, Desired: u.desired}
 			if u.pending != nil {
-				c.Since = u.pending.since
+				c.PendingSince = u.pending.since
 			}
 			in.Candidates = append(in.Candidates, c)
 		}
@@ -80,7 +80,7 @@ func (p *Pool) answerLocked(uid types.UID, verdict resize.Verdict) {
 	u := &w.updates
 	switch {
 	case verdict.Granted():
-		u.pod, u.pending = u.wanted, nil
+		u.pod, u.pending = u.desired, nil
 		delete(p.resizing, uid)
 	case u.pending == nil:
 		u.pending = &pending{Waiting: podstate.Waiting(verdict), since: time.Now()}
@@ -92,20 +92,20 @@ func (p *Pool) answerLocked(uid types.UID, verdict resize.Verdict) {
 	w.wakeUp()
 }
 
-// given returns a Pod that is new to this agent at the size that the node has given it, as an earlier agent noted it or
+// allocated returns a Pod that is new to this agent at the size that the node has allocated it, as an earlier agent noted it or
 // as the API has it from that agent. A Pod that never changed has what it asks for.
-func (w *worker) given(pod *corev1.Pod) *corev1.Pod {
+func (w *worker) allocated(pod *corev1.Pod) *corev1.Pod {
 	switch {
 	case w.saved.Resize != nil:
-		return w.saved.Resize.Given.Apply(pod)
+		return w.saved.Resize.Allocated.Apply(pod)
 	case pod.Status.StartTime != nil && pod.Generation > 1:
 		return sizes.Reported(pod).Apply(pod)
 	}
 	return pod
 }
 
-// putOff returns what the API says of a resize that was put off before this agent came.
-func putOff(pod *corev1.Pod) *pending {
+// reportedPending returns what the API says of a resize that was pending before this agent came.
+func reportedPending(pod *corev1.Pod) *pending {
 	c := podview.Condition(pod, corev1.PodResizePending)
 	if c == nil {
 		return nil
@@ -113,16 +113,16 @@ func putOff(pod *corev1.Pod) *pending {
 	return &pending{Waiting: podstate.Waiting{Reason: c.Reason, Message: c.Message}, since: c.LastTransitionTime.Time}
 }
 
-// takeSize follows a change of the size that the node gives the Pod, before anything is done about it.
+// takeSize follows a change of the size that the node allocates the Pod, before anything is done about it.
 func (w *worker) takeSize(pod *corev1.Pod) {
 	if sizes.Same(w.pod, pod) {
 		return
 	}
-	standing := sizes.Of(w.pod)
-	if earlier := w.memory.Resize.Standing; earlier != nil {
-		standing = sizes.Widest(*earlier, standing)
+	actuated := sizes.Of(w.pod)
+	if earlier := w.memory.Resize.Actuated; earlier != nil {
+		actuated = sizes.Max(*earlier, actuated)
 	}
-	w.memory.Resize.Standing = &standing
+	w.memory.Resize.Actuated = &actuated
 	w.resizing = true
 	delete(w.memory.Faults, podstate.ResizeKey)
 	w.refreshSteps()
@@ -130,17 +130,17 @@ func (w *worker) takeSize(pod *corev1.Pod) {
 		describeResize(pod, nil)))
 }
 
-// widest is the Pod at the size that bounds the one for which its cgroup stands and the one that it was given.
-func (w *worker) widest() *corev1.Pod {
-	if w.memory.Resize.Standing == nil {
+// atMax is the Pod at the size that has room for the one that its cgroup has and for the one that it was allocated.
+func (w *worker) atMax() *corev1.Pod {
+	if w.memory.Resize.Actuated == nil {
 		return w.pod
 	}
-	return sizes.Widest(*w.memory.Resize.Standing, sizes.Of(w.pod)).Apply(w.pod)
+	return sizes.Max(*w.memory.Resize.Actuated, sizes.Of(w.pod)).Apply(w.pod)
 }
 
 // followResize reports what has become of resizes.
 func (w *worker) followResize(plan podstate.Plan) {
-	if w.pending != nil && w.pending.Reason != w.putOff {
+	if w.pending != nil && w.pending.Reason != w.reportedPending {
 		reason := reasonResizeDeferred
 		if w.pending.Reason == corev1.PodReasonInfeasible {
 			reason = reasonResizeInfeasible
@@ -148,8 +148,8 @@ func (w *worker) followResize(plan podstate.Plan) {
 		w.config.Events.Record(w.pod, "", events.Warning(reason, "Pod resize %s: %s", w.pending.Reason,
 			w.pending.Message))
 	}
-	if w.putOff = ""; w.pending != nil {
-		w.putOff = w.pending.Reason
+	if w.reportedPending = ""; w.pending != nil {
+		w.reportedPending = w.pending.Reason
 	}
 	if w.resizing && !plan.Resizing && plan.Goal == podstate.Run {
 		w.config.Events.Record(w.pod, "", events.Normal(reasonResizeCompleted, "Pod resize completed: %s",
@@ -188,10 +188,10 @@ func (w *worker) forgetSizes() {
 // resizeRecord is what a later agent must know of the Pod's resizes; nil if there were none.
 func (w *worker) resizeRecord() *checkpoint.Resize {
 	r := &w.memory.Resize
-	if w.saved.Resize == nil && r.Standing == nil && w.pending == nil {
+	if w.saved.Resize == nil && r.Actuated == nil && w.pending == nil {
 		return nil
 	}
-	return &checkpoint.Resize{Given: sizes.Of(w.pod), Standing: r.Standing, Updated: maps.Clone(r.Updated),
+	return &checkpoint.Resize{Allocated: sizes.Of(w.pod), Actuated: r.Actuated, Updated: maps.Clone(r.Updated),
 		Restarted: slices.Sorted(maps.Keys(r.Restarted))}
 }
 
@@ -200,7 +200,7 @@ func (w *worker) restoreResize(record *checkpoint.Resize) {
 	if record == nil {
 		return
 	}
-	w.memory.Resize = podstate.Resize{Standing: record.Standing, Updated: maps.Clone(record.Updated),
+	w.memory.Resize = podstate.Resize{Actuated: record.Actuated, Updated: maps.Clone(record.Updated),
 		Restarted: map[string]bool{}}
 	for _, id := range record.Restarted {
 		w.memory.Resize.Restarted[id] = true

@@ -47,7 +47,7 @@ func (w *world) condition(uid types.UID, kind corev1.PodConditionType) string {
 	return string(c.Status) + " " + c.Reason + ": " + c.Message
 }
 
-// has is what the status says of the first container: what it was given and what it has.
+// has is what the status says of the first container: what it was allocated and what it has.
 func (w *world) has(uid types.UID) string {
 	s := w.get(uid).Status.ContainerStatuses[0]
 	return s.AllocatedResources.Cpu().String() + " " + s.Resources.Limits.Cpu().String() + " " +
@@ -103,7 +103,7 @@ func TestResizeInPlace(t *testing.T) {
 }
 
 // DEP-214: a Pod whose node has no room keeps what it has until there is; one that asks for more than the node is told.
-func TestResizePutOff(t *testing.T) {
+func TestResizeDeferred(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod(asks("1", "64Mi")))
 		w.put(newPod(asks("3", "64Mi"), named("u2", 0)))
@@ -131,8 +131,8 @@ func TestResizePutOff(t *testing.T) {
 	})
 }
 
-// DEP-214: what is put off stays so for the next agent, also of a container that has never run.
-func TestResizePutOffBeforeTheStart(t *testing.T) {
+// DEP-214: what is deferred stays so for the next agent, also of a container that has never run.
+func TestResizeDeferredBeforeTheStart(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mu.Lock()
 		w.fail["Container"] = errors.New("no")

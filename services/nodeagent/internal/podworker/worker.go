@@ -63,11 +63,11 @@ type worker struct {
 	fresh      bool
 	// refused is why the node did not take the Pod in.
 	refused *podstate.Outcome
-	// pending is the resize that was put off, putOff the reason that an event was recorded about last; resizing says
-	// that one is under way.
-	pending  *pending
-	putOff   string
-	resizing bool
+	// pending is the resize that is deferred or infeasible, reportedPending the reason that an event was recorded about
+	// last; resizing says that one is in progress.
+	pending         *pending
+	reportedPending string
+	resizing        bool
 }
 
 func newWorker(pool *Pool, pod *corev1.Pod) *worker {
@@ -89,10 +89,10 @@ func newWorker(pool *Pool, pod *corev1.Pod) *worker {
 	}
 	w.fresh, w.generation = w.starting, pod.Generation
 	w.restore()
-	w.pod = w.given(pod)
-	w.updates = updates{pod: w.pod, wanted: pod, pending: putOff(pod)}
+	w.pod = w.allocated(pod)
+	w.updates = updates{pod: w.pod, desired: pod, pending: reportedPending(pod)}
 	if w.updates.pending != nil {
-		w.putOff = w.updates.pending.Reason
+		w.reportedPending = w.updates.pending.Reason
 	}
 	return w
 }

@@ -1,5 +1,5 @@
-// Package resize decides which resizes of its Pods a node takes on, and what one that was taken on waits for. It is
-// pure.
+// Package resize decides which resizes of its Pods a node takes on, which it defers or finds infeasible, and what one
+// that was taken on waits for. It is pure.
 package resize
 
 import (
@@ -19,18 +19,18 @@ import (
 	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
-// Candidate is a Pod that asks for another size than it has.
+// Candidate is a Pod that desires another size than it was allocated.
 type Candidate struct {
-	// Given is the Pod at the size that it has, Wanted at that which it asks for.
-	Given, Wanted *corev1.Pod
-	// Since is when it was first put off; zero for a new one.
-	Since time.Time
+	// Allocated is the Pod at the size that the node has allocated, Desired at that which its spec asks for.
+	Allocated, Desired *corev1.Pod
+	// PendingSince is since when the resize is deferred or infeasible; zero for a new one.
+	PendingSince time.Time
 }
 
 // Input is all that the decision depends on.
 type Input struct {
 	Candidates []Candidate
-	// Others are the node's further Pods, at the sizes that they have.
+	// Others are the node's further Pods, at the sizes that they were allocated.
 	Others      []*corev1.Pod
 	Allocatable corev1.ResourceList
 }
@@ -42,28 +42,29 @@ type Verdict struct {
 	Message string
 }
 
-// Granted reports whether the Pod gets the size that it asks for.
+// Granted reports whether the Pod is allocated the size that it desires.
 func (v Verdict) Granted() bool { return v.Reason == "" }
 
 // request is a candidate with what order and verdict depend on.
 type request struct {
 	Candidate
-	given, wanted corev1.ResourceList
-	// more holds what is wanted of the resources of which that is more than before.
+	allocated, desired corev1.ResourceList
+	// more holds what is desired of the resources of which that is more than before.
 	more corev1.ResourceList
 }
 
 func newRequest(c Candidate) request {
-	r := request{Candidate: c, given: requests(c.Given), wanted: requests(c.Wanted), more: corev1.ResourceList{}}
+	r := request{Candidate: c, allocated: requests(c.Allocated), desired: requests(c.Desired),
+		more: corev1.ResourceList{}}
 	for _, name := range sizes.Resized {
-		if quantity := r.wanted[name]; quantity.Cmp(r.given[name]) > 0 {
+		if quantity := r.desired[name]; quantity.Cmp(r.allocated[name]) > 0 {
 			r.more[name] = quantity
 		}
 	}
 	return r
 }
 
-// Decide answers the candidates one after the other: what one is given counts for those after it.
+// Decide answers the candidates one after the other: what one is allocated counts for those after it.
 func Decide(in Input) map[types.UID]Verdict {
 	var used noderesources.Usage
 	for _, pod := range in.Others {
@@ -72,38 +73,38 @@ func Decide(in Input) map[types.UID]Verdict {
 	all := make([]request, 0, len(in.Candidates))
 	for _, c := range in.Candidates {
 		r := newRequest(c)
-		used.Add(r.given)
+		used.Add(r.allocated)
 		all = append(all, r)
 	}
 	slices.SortStableFunc(all, inOrder)
 	capacity := compute(in.Allocatable)
 	out := make(map[types.UID]Verdict, len(all))
 	for _, r := range all {
-		used.Remove(r.given)
+		used.Remove(r.allocated)
 		verdict := decide(r.more, used, capacity)
 		if verdict.Granted() {
-			used.Add(r.wanted)
+			used.Add(r.desired)
 		} else {
-			used.Add(r.given)
+			used.Add(r.allocated)
 		}
-		out[r.Given.UID] = verdict
+		out[r.Allocated.UID] = verdict
 	}
 	return out
 }
 
-// inOrder puts first what takes no more than before, then Pods by priority, by class, and by how long they wait. One
-// that has not waited yet comes last.
+// inOrder puts first what takes no more than before, then Pods by priority, by class, and by how long they are pending.
+// One that is new comes last.
 func inOrder(a, b request) int {
 	grows := func(r request) int { return min(len(r.more), 1) }
 	since := func(r request) int64 {
-		if r.Since.IsZero() {
+		if r.PendingSince.IsZero() {
 			return math.MaxInt64
 		}
-		return r.Since.UnixNano()
+		return r.PendingSince.UnixNano()
 	}
-	return cmp.Or(cmp.Compare(grows(a), grows(b)), cmp.Compare(priority(b.Given), priority(a.Given)),
-		cmp.Compare(class(a.Given), class(b.Given)), cmp.Compare(since(a), since(b)),
-		cmp.Compare(a.Given.UID, b.Given.UID))
+	return cmp.Or(cmp.Compare(grows(a), grows(b)), cmp.Compare(priority(b.Allocated), priority(a.Allocated)),
+		cmp.Compare(class(a.Allocated), class(b.Allocated)), cmp.Compare(since(a), since(b)),
+		cmp.Compare(a.Allocated.UID, b.Allocated.UID))
 }
 
 func priority(pod *corev1.Pod) int32 {

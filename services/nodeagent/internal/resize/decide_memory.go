@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Lowered is a memory limit that is to be lowered, with what is used under it now.
-type Lowered struct {
+// LoweredLimit is a memory limit that is to be lowered, with what is used under it now.
+type LoweredLimit struct {
 	// Container is empty for the limit of the Pod as a whole.
 	Container   string
 	Limit, Used uint64
 }
 
-// Held says why memory limits must stay as they are, nil if they may be lowered: what is in use would be killed.
-func Held(limits []Lowered) error {
+// MayLower says why memory limits must not be lowered, nil if they may be: what is in use would be killed.
+func MayLower(limits []LoweredLimit) error {
 	var problems []string
 	for _, l := range limits {
 		if l.Used <= l.Limit {

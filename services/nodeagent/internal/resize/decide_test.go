@@ -23,8 +23,9 @@ func pod(uid, cpu, memory string) *corev1.Pod {
 		Status: corev1.PodStatus{QOSClass: corev1.PodQOSBurstable}}
 }
 
-func candidate(uid, given, wanted string, edit ...func(*Candidate)) Candidate {
-	c := Candidate{Given: pod(uid, given, "1Gi"), Wanted: pod(uid, wanted, "1Gi"), Since: time.Unix(100, 0)}
+func candidate(uid, allocated, desired string, edit ...func(*Candidate)) Candidate {
+	c := Candidate{Allocated: pod(uid, allocated, "1Gi"), Desired: pod(uid, desired, "1Gi"),
+		PendingSince: time.Unix(100, 0)}
 	for _, e := range edit {
 		e(&c)
 	}
@@ -32,21 +33,21 @@ func candidate(uid, given, wanted string, edit ...func(*Candidate)) Candidate {
 }
 
 func priorityOf(p int32) func(*Candidate) {
-	return func(c *Candidate) { c.Given.Spec.Priority = &p }
+	return func(c *Candidate) { c.Allocated.Spec.Priority = &p }
 }
 
 func classOf(class corev1.PodQOSClass) func(*Candidate) {
-	return func(c *Candidate) { c.Given.Status.QOSClass = class }
+	return func(c *Candidate) { c.Allocated.Status.QOSClass = class }
 }
 
 func since(seconds int64) func(*Candidate) {
-	return func(c *Candidate) { c.Since = time.Unix(seconds, 0) }
+	return func(c *Candidate) { c.PendingSince = time.Unix(seconds, 0) }
 }
 
-func memory(given, wanted string) func(*Candidate) {
+func memory(allocated, desired string) func(*Candidate) {
 	return func(c *Candidate) {
-		c.Given.Spec.Containers[0].Resources.Requests["memory"] = resource.MustParse(given)
-		c.Wanted.Spec.Containers[0].Resources.Requests["memory"] = resource.MustParse(wanted)
+		c.Allocated.Spec.Containers[0].Resources.Requests["memory"] = resource.MustParse(allocated)
+		c.Desired.Spec.Containers[0].Resources.Requests["memory"] = resource.MustParse(desired)
 	}
 }
 
@@ -85,7 +86,7 @@ func TestDecide(t *testing.T) {
 			candidate("b", "1", "2", since(100))}, map[types.UID]string{
 			"a": deferred + "cpu, requested: 2000, used: 3000, capacity: 4000"}},
 		{"who has just asked comes last",
-			[]Candidate{candidate("a", "1", "2", func(c *Candidate) { c.Since = time.Time{} }),
+			[]Candidate{candidate("a", "1", "2", func(c *Candidate) { c.PendingSince = time.Time{} }),
 				candidate("b", "1", "2")}, map[types.UID]string{
 				"a": deferred + "cpu, requested: 2000, used: 3000, capacity: 4000"}},
 		{"who cannot be served keeps nobody", []Candidate{candidate("a", "1", "9", priorityOf(9)),
@@ -97,11 +98,11 @@ func TestDecide(t *testing.T) {
 				Allocatable: amounts("4", "8Gi")})
 			for _, c := range row.candidates {
 				text := ""
-				if v := got[c.Given.UID]; !v.Granted() {
+				if v := got[c.Allocated.UID]; !v.Granted() {
 					text = v.Reason + ": " + v.Message
 				}
-				if want := row.want[c.Given.UID]; text != want {
-					t.Errorf("%s: %q, want %q", c.Given.UID, text, want)
+				if want := row.want[c.Allocated.UID]; text != want {
+					t.Errorf("%s: %q, want %q", c.Allocated.UID, text, want)
 				}
 			}
 		})
@@ -121,42 +122,42 @@ func TestDecideStaysWithinTheNode(t *testing.T) {
 		}
 		in := Input{Allocatable: amounts("4", "8Gi")}
 		for i := range rapid.IntRange(1, 5).Draw(t, "candidates") {
-			c := candidate(string(rune('a'+i)), cpu("given"), cpu("wanted"),
+			c := candidate(string(rune('a'+i)), cpu("allocated"), cpu("desired"),
 				priorityOf(rapid.Int32Range(0, 2).Draw(t, "p")))
 			in.Candidates = append(in.Candidates, c)
 		}
 		got := Decide(in)
 		before, after := int64(0), int64(0)
 		for _, c := range in.Candidates {
-			given, wanted := milli(c.Given), milli(c.Wanted)
-			before += given
-			if !got[c.Given.UID].Granted() {
-				wanted = given
+			allocated, desired := milli(c.Allocated), milli(c.Desired)
+			before += allocated
+			if !got[c.Allocated.UID].Granted() {
+				desired = allocated
 			}
-			after += wanted
+			after += desired
 		}
 		if after > max(before, 4000) {
-			t.Fatalf("%d thousandths are given of 4000, after %d", after, before)
+			t.Fatalf("%d thousandths are allocated of 4000, after %d", after, before)
 		}
 	})
 }
 
 // DEP-214: what is in use may be all of the new limit, and not a byte more.
-func TestHeld(t *testing.T) {
+func TestMayLower(t *testing.T) {
 	for _, row := range []struct {
 		name   string
-		limits []Lowered
+		limits []LoweredLimit
 		want   string
 	}{
 		{"none", nil, ""},
-		{"all is in use", []Lowered{{"", 10, 10}, {"c", 5, 5}}, ""},
-		{"a byte more of the Pod", []Lowered{{"", 10, 11}, {"c", 5, 5}},
+		{"all is in use", []LoweredLimit{{"", 10, 10}, {"c", 5, 5}}, ""},
+		{"a byte more of the Pod", []LoweredLimit{{"", 10, 11}, {"c", 5, 5}},
 			"cannot decrease memory limits: [attempting to set pod memory limit (10) below current usage (11)]"},
-		{"a byte more of a container", []Lowered{{"c", 5, 6}}, "cannot decrease memory limits: [attempting to set " +
-			`container "c" memory limit (5) below current usage (6)]`},
+		{"a byte more of a container", []LoweredLimit{{"c", 5, 6}},
+			"cannot decrease memory limits: [attempting to set " + `container "c" memory limit (5) below current usage (6)]`},
 	} {
 		got := ""
-		if err := Held(row.limits); err != nil {
+		if err := MayLower(row.limits); err != nil {
 			got = err.Error()
 		}
 		if got != row.want {

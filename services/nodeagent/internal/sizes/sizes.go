@@ -129,24 +129,24 @@ func sameAmount(a, b corev1.ResourceList, name corev1.ResourceName) bool {
 	return inA == inB && x.Cmp(y) == 0
 }
 
-// Widest returns the size that bounds both: the greater of requests and limits, and no limit where one of both has
+// Max returns the size that has room for both: the greater of requests and limits, and no limit where one of both has
 // none.
-func Widest(a, b Size) Size {
+func Max(a, b Size) Size {
 	out := Size{Containers: map[string]corev1.ResourceRequirements{}}
 	if a.Pod != nil && b.Pod != nil {
-		whole := widest(*a.Pod, *b.Pod)
+		whole := maxOf(*a.Pod, *b.Pod)
 		out.Pod = &whole
 	}
 	for name, r := range b.Containers {
 		if before, known := a.Containers[name]; known {
-			r = widest(before, r)
+			r = maxOf(before, r)
 		}
 		out.Containers[name] = r
 	}
 	return out
 }
 
-func widest(a, b corev1.ResourceRequirements) corev1.ResourceRequirements {
+func maxOf(a, b corev1.ResourceRequirements) corev1.ResourceRequirements {
 	out := *b.DeepCopy()
 	for name, quantity := range a.Requests {
 		if other, set := b.Requests[name]; !set || quantity.Cmp(other) > 0 {

@@ -74,17 +74,17 @@ func TestApply(t *testing.T) {
 }
 
 // DEP-214: what bounds two sizes has the greater of each amount, and no limit where one of them has none.
-func TestWidest(t *testing.T) {
+func TestMax(t *testing.T) {
 	narrow := asks(list("cpu", "1", "memory", "3"), list("cpu", "2", "memory", "5"))
 	other := asks(list("cpu", "2"), list("cpu", "3"))
 	want := asks(list("cpu", "2", "memory", "3"), list("cpu", "3"))
 	for _, pods := range [][2]*corev1.Pod{{pod(&narrow, narrow, narrow), pod(&other, other, other)},
 		{pod(&other, other, other), pod(&narrow, narrow, narrow)}} {
-		if got := Widest(Of(pods[0]), Of(pods[1])).Apply(pods[1]); !Same(got, pod(&want, want, want)) {
+		if got := Max(Of(pods[0]), Of(pods[1])).Apply(pods[1]); !Same(got, pod(&want, want, want)) {
 			t.Errorf("%+v and %+v are bounded by %+v", pods[0].Spec, pods[1].Spec, got.Spec)
 		}
 	}
-	if got := Widest(Of(pod(nil, narrow)), Of(pod(&other, other))); got.Pod != nil {
+	if got := Max(Of(pod(nil, narrow)), Of(pod(&other, other))); got.Pod != nil {
 		t.Errorf("as a whole it is bounded by %+v", got.Pod)
 	}
 }

@@ -31,7 +31,7 @@ var owned = []corev1.PodConditionType{
 	corev1.PodScheduled,
 }
 
-// ofResizes are those that it writes while a resize is put off or under way.
+// ofResizes are those that it writes while a resize is pending or in progress.
 var ofResizes = []corev1.PodConditionType{corev1.PodResizePending, corev1.PodResizeInProgress}
 
 // conditions sets the nodeagent's own conditions and leaves those of others alone.

@@ -10,17 +10,17 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// Resize is what is known of the resizes of a Pod, whose spec says what the node has given it.
+// Resize is what is known of the resizes of a Pod, whose spec says what the node has allocated it.
 type Resize struct {
-	// Pending is why the size that the API asks for is put off; nil if it is not.
+	// Pending is why the size that the API asks for is deferred or infeasible; nil if it is neither.
 	Pending *podstate.Waiting
-	// Sizes is how far what was given has come.
+	// Sizes is how far what was allocated is actuated.
 	Sizes podstate.Resize
 	// Problem is why that does not go on; empty if it does.
 	Problem string
 }
 
-// resources reports what a container was given, and what its instance has if it runs.
+// resources reports what a container was allocated, and what its instance has if it runs.
 func (c *computation) resources(out *corev1.ContainerStatus, e lifecycle.Entry, latest *observed.Container) {
 	out.AllocatedResources = e.Spec.Resources.Requests.DeepCopy()
 	out.Resources = e.Spec.Resources.DeepCopy()
@@ -39,13 +39,13 @@ func (c *computation) whole(out *corev1.PodStatus) {
 		return
 	}
 	out.Resources = c.in.Pod.Spec.Resources.DeepCopy()
-	if standing := c.in.Resize.Sizes.Standing; standing != nil && standing.Pod != nil {
-		out.Resources = standing.Pod.DeepCopy()
+	if actuated := c.in.Resize.Sizes.Actuated; actuated != nil && actuated.Pod != nil {
+		out.Resources = actuated.Pod.DeepCopy()
 	}
 	out.AllocatedResources = resource.PodRequests(c.in.Pod, resource.PodResourcesOptions{ExcludeOverhead: true})
 }
 
-// resizeConditions are those of resizes that are put off or under way. There is none of what is done.
+// resizeConditions are those of resizes that are pending or in progress. There is none of what is done.
 func (c *computation) resizeConditions() []corev1.PodCondition {
 	var out []corev1.PodCondition
 	if p := c.in.Resize.Pending; p != nil && c.in.Plan.Goal == podstate.Run {
@@ -58,7 +58,7 @@ func (c *computation) resizeConditions() []corev1.PodCondition {
 	progress := corev1.PodCondition{Type: corev1.PodResizeInProgress, Status: corev1.ConditionTrue,
 		ObservedGeneration: c.in.Pod.Generation}
 	if before := podview.Condition(c.in.Pod, corev1.PodResizeInProgress); before != nil && len(out) > 0 {
-		progress.ObservedGeneration = before.ObservedGeneration // the newer generation is the one that is put off
+		progress.ObservedGeneration = before.ObservedGeneration // the newer generation is the one that is pending
 	}
 	if c.in.Resize.Problem != "" {
 		progress.Reason, progress.Message = corev1.PodReasonError, c.in.Resize.Problem

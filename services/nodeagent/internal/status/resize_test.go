@@ -19,7 +19,7 @@ func cpu(amount string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: list(), Limits: list()}
 }
 
-// DEP-214: what is put off and what is under way is said in conditions, which go when it is over.
+// DEP-214: what is pending and what is in progress is said in conditions, which go when it is over.
 func TestResizeConditions(t *testing.T) {
 	put := func(reason string) func(*Input) {
 		return func(in *Input) { in.Resize.Pending = &podstate.Waiting{Reason: reason, Message: "m"} }
@@ -41,13 +41,13 @@ func TestResizeConditions(t *testing.T) {
 	}{
 		{"neither", with(), none, none},
 		{"it is over", with(stale), none, none},
-		{"put off", with(put("Deferred")), pending, none},
+		{"deferred", with(put("Deferred")), pending, none},
 		{"under way", with(resizing), none, progress},
 		{"stuck", with(resizing, func(in *Input) { in.Resize.Problem = "p" }), none,
 			corev1.PodCondition{Status: "True", Reason: "Error", Message: "p", ObservedGeneration: 3}},
-		{"another one is put off meanwhile", with(stale, resizing, put("Deferred")), pending,
+		{"another one is deferred meanwhile", with(stale, resizing, put("Deferred")), pending,
 			corev1.PodCondition{Status: "True", ObservedGeneration: 2}},
-		{"put off, of a Pod that ends", with(put("Deferred"), ended(podstate.Terminate)), none, none},
+		{"deferred, of a Pod that ends", with(put("Deferred"), ended(podstate.Terminate)), none, none},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := Compute(row.in)
@@ -66,34 +66,34 @@ func TestResizeConditions(t *testing.T) {
 	}
 }
 
-// DEP-214: while a resize is under way the status says what a container was given and what it still has, and of the Pod
-// as a whole the same.
+// DEP-214: while a resize is in progress the status says what a container was allocated and what it still has, and of
+// the Pod as a whole the same.
 func TestSizesAreReported(t *testing.T) {
 	before, after := cpu("1"), cpu("2")
-	given := func(in *Input) {
+	allocated := func(in *Input) {
 		in.Pod.Spec.Containers[0].Resources, in.Pod.Spec.Resources = after, &after
 		in.Resize.Sizes.Updated = map[string]sizes.Instance{"m0": {Resources: before}}
 	}
-	standing := func(in *Input) { in.Resize.Sizes.Standing = &sizes.Size{Pod: &before} }
+	actuated := func(in *Input) { in.Resize.Sizes.Actuated = &sizes.Size{Pod: &before} }
 	for _, row := range []struct {
 		name       string
 		in         Input
 		has, whole string
 	}{
-		{"done", with(given, instance("m", 0, observed.Running)), "2", "2"},
-		{"under way", with(given, standing, instance("m", 0, observed.Running),
+		{"done", with(allocated, instance("m", 0, observed.Running)), "2", "2"},
+		{"under way", with(allocated, actuated, instance("m", 0, observed.Running),
 			plan(func(p *podstate.Plan) { p.Resizing = true })), "1", "1"},
-		{"the container has ended", with(given, standing, instance("m", 0, observed.Exited, 0),
+		{"the container has ended", with(allocated, actuated, instance("m", 0, observed.Exited, 0),
 			plan(func(p *podstate.Plan) { p.Resizing = true })), "2", "1"},
 	} {
 		got := Compute(row.in)
 		c := got.ContainerStatuses[0]
-		if allocated := c.AllocatedResources.Cpu().String(); allocated != "2" ||
+		if requests := c.AllocatedResources.Cpu().String(); requests != "2" ||
 			c.Resources.Limits.Cpu().String() != row.has {
-			t.Errorf("%s: given %s, has %+v", row.name, allocated, c.Resources)
+			t.Errorf("%s: allocated %s, has %+v", row.name, requests, c.Resources)
 		}
 		if got.AllocatedResources.Cpu().String() != "2" || got.Resources.Limits.Cpu().String() != row.whole {
-			t.Errorf("%s: as a whole given %v, has %+v", row.name, got.AllocatedResources, got.Resources)
+			t.Errorf("%s: as a whole allocated %v, has %+v", row.name, got.AllocatedResources, got.Resources)
 		}
 	}
 	if got := Compute(with(instance("m", 0, observed.Running))); got.Resources != nil || got.AllocatedResources != nil {

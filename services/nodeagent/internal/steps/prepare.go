@@ -22,7 +22,7 @@ func (s *Steps) Preparation() []Step {
 		{Name: "claims", SetUp: s.awaitClaims, Reason: reasonUnallocated},
 		{Name: "objects", SetUp: s.watchObjects, TearDown: s.forgetObjects},
 		{Name: "folders", SetUp: s.makeFolders, TearDown: s.removeFolders},
-		{Name: "cgroup", SetUp: s.makeCgroup, TearDown: s.removeCgroup, Wide: true},
+		{Name: "cgroup", SetUp: s.makeCgroup, TearDown: s.removeCgroup, AtMax: true},
 		{Name: "volumes", SetUp: s.setUpVolumes, TearDown: s.takeVolumesDown},
 		{Name: "devices", SetUp: s.allocateDevices, TearDown: s.freeDevices, Reason: deviceplugin.ReasonUnexpected},
 	}

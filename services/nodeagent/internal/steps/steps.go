@@ -85,8 +85,8 @@ type Step struct {
 	SetUp func(ctx context.Context, pod *corev1.Pod) (refreshAt time.Time, err error)
 	// Reason is that of the event about a failure; FailedMount by default.
 	Reason string
-	// Wide says that a Pod which is being resized is set up at the size that bounds the old and the new one.
-	Wide bool
+	// AtMax says that a Pod which is being resized is set up at the size that has room for the old and the new one.
+	AtMax bool
 	// TearDown takes it away and needs nothing but the Pod's UID; nil where there is nothing to be taken away.
 	TearDown func(ctx context.Context, pod *corev1.Pod) error
 }
