@@ -35,7 +35,7 @@ func (w *worker) enter() string {
 	if w.updates.begun {
 		return ""
 	}
-	why := holdReason(p.listed, p.namesakesLocked(w.uid, nameOf(w.updates.pod)))
+	why := holdReason(p.listed, p.namesakesLocked(w.uid, nameOf(w.updates.Allocated)))
 	w.updates.begun = why == ""
 	return why
 }
@@ -43,7 +43,7 @@ func (w *worker) enter() string {
 func (p *Pool) namesakesLocked(uid types.UID, name types.NamespacedName) []namesake {
 	var out []namesake
 	for _, w := range p.workers {
-		if w.uid != uid && w.standsLocked() && nameOf(w.updates.pod) == name {
+		if w.uid != uid && w.standsLocked() && nameOf(w.updates.Allocated) == name {
 			out = append(out, namesake{uid: w.uid, forgotten: w.updates.removed})
 		}
 	}
@@ -61,7 +61,7 @@ func (w *worker) standsLocked() bool { return w.updates.begun && !w.updates.view
 // freeLocked lets go on who waits for a Pod of that name.
 func (p *Pool) freeLocked(name types.NamespacedName) {
 	for _, w := range p.workers {
-		if !w.updates.begun && nameOf(w.updates.pod) == name {
+		if !w.updates.begun && nameOf(w.updates.Allocated) == name {
 			w.wakeUp()
 		}
 	}

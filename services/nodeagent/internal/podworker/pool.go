@@ -12,6 +12,7 @@ import (
 
 	"keelson.dev/kit/podview"
 	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/resize"
 )
 
 // Pool is all workers of a node.
@@ -59,7 +60,7 @@ func (p *Pool) Set(pod *corev1.Pod, known bool) {
 	}
 	w := p.workers[pod.UID]
 	if w != nil {
-		if newer(pod, w.updates.desired) {
+		if newer(pod, w.updates.Desired) {
 			p.acceptLocked(w, pod)
 			p.resizeLocked()
 			w.wakeUp()
@@ -178,7 +179,7 @@ func (p *Pool) Pods() []*corev1.Pod {
 	defer p.mu.Unlock()
 	out := make([]*corev1.Pod, 0, len(p.workers))
 	for _, w := range p.workers {
-		out = append(out, w.updates.pod)
+		out = append(out, w.updates.Allocated)
 	}
 	return out
 }
@@ -188,7 +189,7 @@ func (p *Pool) Pod(uid types.UID) *corev1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w := p.workers[uid]; w != nil {
-		return w.updates.pod
+		return w.updates.Allocated
 	}
 	return nil
 }
@@ -204,7 +205,7 @@ func (p *Pool) Active() map[*corev1.Pod]bool {
 	for _, w := range p.workers {
 		if w.activeLocked() {
 			u := &w.updates
-			out[u.pod] = u.removed || u.evicted != nil || podview.IsTerminating(u.pod)
+			out[u.Allocated] = u.removed || u.evicted != nil || podview.IsTerminating(u.Allocated)
 		}
 	}
 	return out
@@ -215,8 +216,8 @@ func (p *Pool) Active() map[*corev1.Pod]bool {
 func (p *Pool) othersLocked(name types.NamespacedName) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, w := range p.workers {
-		if w.activeLocked() && nameOf(w.updates.pod) != name {
-			out = append(out, w.updates.pod)
+		if w.activeLocked() && nameOf(w.updates.Allocated) != name {
+			out = append(out, w.updates.Allocated)
 		}
 	}
 	return out
@@ -225,7 +226,7 @@ func (p *Pool) othersLocked(name types.NamespacedName) []*corev1.Pod {
 // activeLocked reports whether the Pod holds resources of the node. One that the node has ended holds none when no
 // process of it is left, even if the API cannot be told.
 func (w *worker) activeLocked() bool {
-	return !podview.IsTerminal(w.updates.pod) && !w.rejected && !w.updates.view.Plan.Stopped
+	return !podview.IsTerminal(w.updates.Allocated) && !w.rejected && !w.updates.view.Plan.Stopped
 }
 
 func (p *Pool) startLocked(w *worker) {
@@ -240,7 +241,7 @@ func (p *Pool) forget(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w := p.workers[uid]; w != nil {
-		p.freeLocked(nameOf(w.updates.pod))
+		p.freeLocked(nameOf(w.updates.Allocated))
 	}
 	delete(p.workers, uid)
 	delete(p.live, uid)
@@ -259,11 +260,7 @@ func newer(pod, old *corev1.Pod) bool {
 
 // updates is what others hand to a worker, and what it shows them; the pool's lock guards it.
 type updates struct {
-	// pod is the newest version at the size that the node has allocated the Pod, desired as the API has it. They are
-	// the same unless a resize is deferred or infeasible, which pending then explains.
-	pod     *corev1.Pod
-	desired *corev1.Pod
-	pending *pending
+	resize.Allocation
 	removed bool
 	observe bool
 	refresh bool

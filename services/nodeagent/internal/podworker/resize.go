@@ -18,12 +18,6 @@ import (
 	"keelson.dev/services/nodeagent/internal/status"
 )
 
-// pending is a resize that is deferred or infeasible.
-type pending struct {
-	podstate.Waiting
-	since time.Time
-}
-
 // Settle says that all Pods of the node are known: from now on resizes are decided upon.
 func (p *Pool) Settle() {
 	p.mu.Lock()
@@ -32,19 +26,13 @@ func (p *Pool) Settle() {
 	p.resizeLocked()
 }
 
-// acceptLocked takes a version of the worker's Pod in. It keeps the size that the node has allocated it until
-// another one is granted.
+// acceptLocked takes a version of the worker's Pod in.
 func (p *Pool) acceptLocked(w *worker, pod *corev1.Pod) {
-	u := &w.updates
-	allocated := u.pod
-	u.desired = pod
-	if sizes.Same(allocated, pod) {
-		u.pod, u.pending = pod, nil
+	if w.updates.Accept(pod) {
+		p.resizing[w.uid] = true
+	} else {
 		delete(p.resizing, w.uid)
-		return
 	}
-	u.pod = sizes.Of(allocated).Apply(pod)
-	p.resizing[w.uid] = true
 }
 
 // resizeLocked decides upon the resizes that Pods wait for.
@@ -59,15 +47,11 @@ func (p *Pool) resizeLocked() {
 	for uid, w := range p.workers {
 		u := &w.updates
 		switch {
-		case podview.IsTerminal(u.pod) || w.rejected:
-		case !p.resizing[uid] || u.removed || podview.IsTerminating(u.pod):
-			in.Others = append(in.Others, u.pod)
+		case podview.IsTerminal(u.Allocated) || w.rejected:
+		case !p.resizing[uid] || u.removed || podview.IsTerminating(u.Allocated):
+			in.Others = append(in.Others, u.Allocated)
 		default:
-			c := resize.Candidate{Allocated: u.pod, Desired: u.desired}
-			if u.pending != nil {
-				c.PendingSince = u.pending.since
-			}
-			in.Candidates = append(in.Candidates, c)
+			in.Candidates = append(in.Candidates, u.Candidate())
 		}
 	}
 	for uid, verdict := range resize.Decide(in) {
@@ -77,40 +61,20 @@ func (p *Pool) resizeLocked() {
 
 func (p *Pool) answerLocked(uid types.UID, verdict resize.Verdict) {
 	w := p.workers[uid]
-	u := &w.updates
-	switch {
-	case verdict.Granted():
-		u.pod, u.pending = u.desired, nil
+	if verdict.Granted() {
 		delete(p.resizing, uid)
-	case u.pending == nil:
-		u.pending = &pending{Waiting: podstate.Waiting(verdict), since: time.Now()}
-	case u.pending.Waiting != podstate.Waiting(verdict):
-		u.pending = &pending{Waiting: podstate.Waiting(verdict), since: u.pending.since}
-	default:
-		return
 	}
-	w.wakeUp()
+	if w.updates.Answer(verdict, time.Now()) {
+		w.wakeUp()
+	}
 }
 
-// allocated returns a Pod that is new to this agent at the size that the node has allocated it, as an earlier agent noted it or
-// as the API has it from that agent. A Pod that never changed has what it asks for.
-func (w *worker) allocated(pod *corev1.Pod) *corev1.Pod {
-	switch {
-	case w.saved.Resize != nil:
-		return w.saved.Resize.Allocated.Apply(pod)
-	case pod.Status.StartTime != nil && pod.Generation > 1:
-		return sizes.Reported(pod).Apply(pod)
-	}
-	return pod
-}
-
-// reportedPending returns what the API says of a resize that was pending before this agent came.
-func reportedPending(pod *corev1.Pod) *pending {
-	c := podview.Condition(pod, corev1.PodResizePending)
-	if c == nil {
+// notedSize is what an earlier agent noted that it had allocated; nil if it did not.
+func (w *worker) notedSize() *sizes.Size {
+	if w.saved.Resize == nil {
 		return nil
 	}
-	return &pending{Waiting: podstate.Waiting{Reason: c.Reason, Message: c.Message}, since: c.LastTransitionTime.Time}
+	return &w.saved.Resize.Allocated
 }
 
 // takeSize follows a change of the size that the node allocates the Pod, before anything is done about it.
@@ -162,7 +126,8 @@ func (w *worker) followResize(plan podstate.Plan) {
 func (w *worker) resizeState() status.Resize {
 	state := status.Resize{Sizes: w.memory.Resize, Problem: w.memory.Faults[podstate.ResizeKey].Message}
 	if w.pending != nil {
-		state.Pending = &w.pending.Waiting
+		waiting := podstate.Waiting(w.pending.Verdict)
+		state.Pending = &waiting
 	}
 	return state
 }

@@ -59,7 +59,7 @@ func (p *Pool) View(namespace, name string) (View, bool) {
 	defer p.mu.Unlock()
 	var found *worker
 	for _, w := range p.workers {
-		if w.updates.pod.Namespace == namespace && w.updates.pod.Name == name &&
+		if w.updates.Allocated.Namespace == namespace && w.updates.Allocated.Name == name &&
 			(found == nil || found.updates.removed) {
 			found = w
 		}
@@ -73,7 +73,7 @@ func (p *Pool) View(namespace, name string) (View, bool) {
 // seen is the view with the newest version of the Pod.
 func (u *updates) seen() View {
 	view := u.view
-	view.Pod, view.Removed = u.pod, u.removed
+	view.Pod, view.Removed = u.Allocated, u.removed
 	return view
 }
 
@@ -103,7 +103,7 @@ func (p *Pool) Running() []Running {
 	var out []Running
 	for _, w := range p.workers {
 		for _, c := range w.updates.view.Containers {
-			out = append(out, Running{Pod: w.updates.pod, Name: c.Name, ID: c.ID, Attempt: c.Attempt})
+			out = append(out, Running{Pod: w.updates.Allocated, Name: c.Name, ID: c.ID, Attempt: c.Attempt})
 		}
 	}
 	return out

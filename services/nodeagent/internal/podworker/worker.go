@@ -19,6 +19,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/observed"
 	"keelson.dev/services/nodeagent/internal/podstate"
 	"keelson.dev/services/nodeagent/internal/probe"
+	"keelson.dev/services/nodeagent/internal/resize"
 	"keelson.dev/services/nodeagent/internal/sizes"
 	"keelson.dev/services/nodeagent/internal/status"
 )
@@ -65,7 +66,7 @@ type worker struct {
 	refused *podstate.Outcome
 	// pending is the resize that is deferred or infeasible, reportedPending the reason that an event was recorded about
 	// last; resizing says that one is in progress.
-	pending         *pending
+	pending         *resize.Pending
 	reportedPending string
 	resizing        bool
 }
@@ -89,10 +90,10 @@ func newWorker(pool *Pool, pod *corev1.Pod) *worker {
 	}
 	w.fresh, w.generation = w.starting, pod.Generation
 	w.restore()
-	w.pod = w.allocated(pod)
-	w.updates = updates{pod: w.pod, desired: pod, pending: reportedPending(pod)}
-	if w.updates.pending != nil {
-		w.reportedPending = w.updates.pending.Reason
+	w.updates.Allocation = resize.Restore(pod, w.notedSize())
+	w.pod = w.updates.Allocated
+	if w.updates.Pending != nil {
+		w.reportedPending = w.updates.Pending.Reason
 	}
 	return w
 }
@@ -151,10 +152,10 @@ func (w *worker) takeUpdates() {
 	w.updates.observe, w.updates.refresh, w.updates.results = false, false, nil
 	w.pool.mu.Unlock()
 
-	if latest.pod != w.pod {
-		w.renew(latest.pod)
+	if latest.Allocated != w.pod {
+		w.renew(latest.Allocated)
 	}
-	if w.pending = latest.pending; w.pending != nil && w.saved.Resize == nil {
+	if w.pending = latest.Pending; w.pending != nil && w.saved.Resize == nil {
 		w.saveRecord() // what it has is not what it asks for
 	}
 	w.removed = latest.removed
