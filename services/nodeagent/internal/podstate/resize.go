@@ -53,7 +53,8 @@ type ResizedInstance struct {
 }
 
 // resize brings the Pod's cgroup and what runs to the size that the Pod was allocated, and says whether it is at it
-// now. An instance that becomes that size by a restart is stopped elsewhere, once the cgroup has room for its successor.
+// now. An instance that becomes that size by a restart is stopped elsewhere, once the cgroup has room for its
+// successor.
 func (v *view) resize() bool {
 	if v.in.Memory.Resize.Actuated == nil && !v.differ() {
 		return false
