@@ -17,6 +17,7 @@ import (
 	"keelson.dev/kit/noderesources"
 	"keelson.dev/services/nodeagent/internal/containerconfig"
 	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
 // Reasons of a refusal, in the API's words; OutOf is followed by the resource.
@@ -163,19 +164,5 @@ func fit(in Input) *podstate.Outcome {
 	if lack == nil {
 		return nil
 	}
-	return &podstate.Outcome{Reason: outOf + string(lack.Name), Message: "Pod was rejected: " + Lacks(lack)}
-}
-
-// Lacks puts into words what does not suffice on a node.
-func Lacks(lack *noderesources.Insufficient) string {
-	return fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", lack.Name,
-		Amount(lack.Name, lack.Requested), Amount(lack.Name, lack.Used), Amount(lack.Name, lack.Capacity))
-}
-
-// Amount is a quantity in the unit of messages: thousandths of a core, else whole units.
-func Amount(name corev1.ResourceName, quantity apiresource.Quantity) int64 {
-	if name == corev1.ResourceCPU {
-		return quantity.MilliValue()
-	}
-	return quantity.Value()
+	return &podstate.Outcome{Reason: outOf + string(lack.Name), Message: "Pod was rejected: " + sizes.Lacks(lack)}
 }

@@ -65,8 +65,8 @@ type RestartAll struct {
 type Resize struct {
 	// Allocated is the size that the node has granted.
 	Allocated sizes.Size `json:"given"`
-	// Actuated is the size that the Pod's cgroup has; nil if the Pod was never resized.
-	Actuated *sizes.Size `json:"standing,omitempty"`
+	// Cgroup is the size that the Pod's cgroup has; nil if the Pod was never resized.
+	Cgroup *sizes.Size `json:"standing,omitempty"`
 	// Updated holds, by instance ID, the sizes of instances that have another one than they were created with.
 	Updated map[string]sizes.Instance `json:"updated,omitempty"`
 	// Restarted lists the instances that end for a restart at another size.

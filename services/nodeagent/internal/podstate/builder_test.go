@@ -13,6 +13,7 @@ import (
 
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/resize"
 	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
@@ -33,7 +34,7 @@ func build(options ...func(*Input)) Input {
 			RefreshAt: map[string]time.Time{},
 			Faults:    map[Key]Fault{}, SandboxesStopped: map[string]bool{}, Hooked: map[string]bool{},
 			MustStop: map[string]StopReason{}, Streaks: map[string]uint32{},
-			Resize: Resize{Updated: map[string]sizes.Instance{}, Restarted: map[string]bool{}},
+			Resize: resize.Actuation{Updated: map[string]sizes.Instance{}, Restarted: map[string]bool{}},
 		},
 		Probes: map[string]Probe{}, Ops: map[Key]Op{}, Steps: []string{"folders", "volumes"},
 	}

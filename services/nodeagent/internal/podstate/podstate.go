@@ -19,6 +19,7 @@ import (
 
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/resize"
 	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
@@ -68,7 +69,7 @@ type Memory struct {
 	SandboxesStopped map[string]bool
 	// Termination is under way since the Pod left Run.
 	Termination *lifecycle.Termination
-	Resize      Resize
+	Resize      resize.Actuation
 	RestartAll  *RestartAll
 }
 

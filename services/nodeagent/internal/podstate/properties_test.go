@@ -191,8 +191,8 @@ func (w *world) checkRoom(a Action) {
 			w.t.Fatalf("%v: the cgroup has %s, %s has %s", a.Key, &room, name, &limit)
 		}
 	}
-	if a.Kind == StartContainer && w.in.Memory.Resize.Actuated != nil {
-		covers(*w.in.Memory.Resize.Actuated, a.Container.Spec.Name, sizes.InstanceOf(w.in.Pod, a.Container.Spec))
+	if a.Kind == StartContainer && w.in.Memory.Resize.Cgroup != nil {
+		covers(*w.in.Memory.Resize.Cgroup, a.Container.Spec.Name, sizes.InstanceOf(w.in.Pod, a.Container.Spec))
 	}
 	if a.Kind != ResizePod {
 		return
@@ -217,11 +217,7 @@ func (w *world) checkRoom(a Action) {
 
 // resize gives a container another size, as the worker does when the node has granted it.
 func (w *world) resize(i int, cpus int64) {
-	actuated := sizes.Of(w.in.Pod)
-	if earlier := w.in.Memory.Resize.Actuated; earlier != nil {
-		actuated = sizes.Max(*earlier, actuated)
-	}
-	w.in.Memory.Resize.Actuated = &actuated
+	w.in.Memory.Resize.Begin(sizes.Of(w.in.Pod))
 	w.in.Pod.Spec.Containers[i].Resources = limitedTo(cpus)
 }
 
@@ -377,7 +373,7 @@ func (w *world) carryOut(a Action) {
 		for _, i := range a.Resize.Instances {
 			mem.Resize.Updated[i.ID] = i.Allocated
 		}
-		mem.Resize.Actuated = &a.Resize.Target
+		mem.Resize.Cgroup = &a.Resize.Target
 	case StopContainer:
 		if c := obs.ByID(a.ID); c != nil {
 			w.exit(c, 143)

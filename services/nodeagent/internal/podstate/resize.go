@@ -16,24 +16,6 @@ const ReasonResize = "Resize"
 // ResizeKey is the key of the operation that resizes what runs.
 var ResizeKey = Key{Kind: ResizePod}
 
-// Resize is how far the size that the node has allocated the Pod is actuated.
-type Resize struct {
-	// Actuated is the size that the Pod's cgroup has; nil if the Pod was never resized.
-	Actuated *sizes.Size
-	// Updated holds, by instance ID, the sizes of instances that have another one than they were created with.
-	Updated map[string]sizes.Instance
-	// Restarted holds the IDs of instances that end for a restart at another size.
-	Restarted map[string]bool
-}
-
-// SizeOf returns the size that an instance has; ok is false if nobody knows.
-func (r Resize) SizeOf(c *observed.Container) (size sizes.Instance, ok bool) {
-	if size, ok = r.Updated[c.ID]; ok {
-		return size, true
-	}
-	return sizes.Decode(c.Annotations[sizes.Annotation])
-}
-
 // Resizing is what a ResizePod does, in this order.
 type Resizing struct {
 	// Actuated is the size that the Pod's cgroup has, Max that which has room for it and for the allocated one.
@@ -56,7 +38,7 @@ type ResizedInstance struct {
 // now. An instance that becomes that size by a restart is stopped elsewhere, once the cgroup has room for its
 // successor.
 func (v *view) resize() bool {
-	if v.in.Memory.Resize.Actuated == nil && !v.differ() {
+	if v.in.Memory.Resize.Cgroup == nil && !v.differ() {
 		return false
 	}
 	r := &Resizing{Actuated: v.actuated(), Target: v.toActuate()}
@@ -86,8 +68,8 @@ func (v *view) resizing() bool { return v.differ() || !v.isActuated() }
 
 // actuated is the size that the Pod's cgroup has.
 func (v *view) actuated() sizes.Size {
-	if actuated := v.in.Memory.Resize.Actuated; actuated != nil {
-		return *actuated
+	if cgroup := v.in.Memory.Resize.Cgroup; cgroup != nil {
+		return *cgroup
 	}
 	return sizes.Of(v.pod)
 }
@@ -105,9 +87,8 @@ func (v *view) toActuate() sizes.Size {
 
 // hasRoom reports whether the cgroup has no less than what was allocated: else what starts would not fit.
 func (v *view) hasRoom() bool {
-	actuated := v.in.Memory.Resize.Actuated
-	return actuated == nil ||
-		sizes.Same(actuated.Apply(v.pod), sizes.Max(*actuated, sizes.Of(v.pod)).Apply(v.pod))
+	most := v.in.Memory.Resize.Max(sizes.Of(v.pod))
+	return sizes.Same(v.actuated().Apply(v.pod), most.Apply(v.pod))
 }
 
 // isActuated reports whether the cgroup has the size that it shall have.
@@ -148,7 +129,7 @@ func (v *view) toChange(e lifecycle.Entry, c *observed.Container) []corev1.Resou
 	}
 	has, known := v.in.Memory.Resize.SizeOf(c)
 	switch {
-	case !known && v.in.Memory.Resize.Actuated == nil:
+	case !known && v.in.Memory.Resize.Cgroup == nil:
 		return nil
 	case !known:
 		return sizes.Resized

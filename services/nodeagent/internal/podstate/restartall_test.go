@@ -317,7 +317,7 @@ func TestResizingWhileAllRestart(t *testing.T) {
 		in.Memory.Resize.Updated["n#0"] = sizes.Instance{Resources: limitedTo(r.has)}
 		actuated := sizes.Of(in.Pod)
 		actuated.Containers["n"] = limitedTo(r.actuated)
-		in.Memory.Resize.Actuated = &actuated
+		in.Memory.Resize.Cgroup = &actuated
 		if got := Decide(in).Resizing; got != r.want {
 			t.Errorf("%s: resizing %v, want %v", r.name, got, r.want)
 		}
@@ -338,7 +338,7 @@ func TestResizingWhileOneStarts(t *testing.T) {
 		in := build(mainC("m", func(c *corev1.Container) { c.Resources = limitedTo(2) }), sandbox("s0", 0, true))
 		in.Pod.Generation = 2
 		actuated := sizes.Of(in.Pod)
-		in.Memory.Resize.Actuated, in.Ops = &actuated, map[Key]Op{StartKey("m"): r.op}
+		in.Memory.Resize.Cgroup, in.Ops = &actuated, map[Key]Op{StartKey("m"): r.op}
 		if got := Decide(in).Resizing; got != r.want {
 			t.Errorf("%s: resizing %v, want %v", r.name, got, r.want)
 		}

@@ -62,15 +62,7 @@ func (j *job) resizeFailed(err error, remember func(*podstate.Memory)) outcome {
 
 // remember notes which instances have been resized, and the size that the cgroup has.
 func remember(done map[string]sizes.Instance, actuated sizes.Size) func(*podstate.Memory) {
-	return func(m *podstate.Memory) {
-		if m.Resize.Updated == nil {
-			m.Resize.Updated = map[string]sizes.Instance{}
-		}
-		for id, size := range done {
-			m.Resize.Updated[id] = size
-		}
-		m.Resize.Actuated = &actuated
-	}
+	return func(m *podstate.Memory) { m.Resize.Note(done, actuated) }
 }
 
 // mayLower refuses to lower memory limits below what is in use.

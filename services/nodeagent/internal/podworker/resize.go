@@ -82,11 +82,7 @@ func (w *worker) takeSize(pod *corev1.Pod) {
 	if sizes.Same(w.pod, pod) {
 		return
 	}
-	actuated := sizes.Of(w.pod)
-	if earlier := w.memory.Resize.Actuated; earlier != nil {
-		actuated = sizes.Max(*earlier, actuated)
-	}
-	w.memory.Resize.Actuated = &actuated
+	w.memory.Resize.Begin(sizes.Of(w.pod))
 	w.resizing = true
 	delete(w.memory.Faults, podstate.ResizeKey)
 	w.refreshSteps()
@@ -96,10 +92,10 @@ func (w *worker) takeSize(pod *corev1.Pod) {
 
 // atMax is the Pod at the size that has room for the one that its cgroup has and for the one that it was allocated.
 func (w *worker) atMax() *corev1.Pod {
-	if w.memory.Resize.Actuated == nil {
+	if w.memory.Resize.Cgroup == nil {
 		return w.pod
 	}
-	return sizes.Max(*w.memory.Resize.Actuated, sizes.Of(w.pod)).Apply(w.pod)
+	return w.memory.Resize.Max(sizes.Of(w.pod)).Apply(w.pod)
 }
 
 // followResize reports what has become of resizes.
@@ -124,7 +120,7 @@ func (w *worker) followResize(plan podstate.Plan) {
 
 // resizeState is what the Pod's status tells of resizes.
 func (w *worker) resizeState() status.Resize {
-	state := status.Resize{Sizes: w.memory.Resize, Problem: w.memory.Faults[podstate.ResizeKey].Message}
+	state := status.Resize{Actuation: w.memory.Resize, Problem: w.memory.Faults[podstate.ResizeKey].Message}
 	if w.pending != nil {
 		waiting := podstate.Waiting(w.pending.Verdict)
 		state.Pending = &waiting
@@ -137,26 +133,17 @@ func (w *worker) noteRestart(a podstate.Action) {
 	if a.Kind != podstate.StopContainer || a.Reason != podstate.ReasonResize {
 		return
 	}
-	if w.memory.Resize.Restarted == nil {
-		w.memory.Resize.Restarted = map[string]bool{}
-	}
-	w.memory.Resize.Restarted[a.ID] = true
+	w.memory.Resize.NoteRestart(a.ID)
 	w.saveRecord()
-}
-
-// forgetSizes drops what is remembered of instances that are gone.
-func (w *worker) forgetSizes() {
-	maps.DeleteFunc(w.memory.Resize.Updated, func(id string, _ sizes.Instance) bool { return w.seen.ByID(id) == nil })
-	maps.DeleteFunc(w.memory.Resize.Restarted, func(id string, _ bool) bool { return w.seen.ByID(id) == nil })
 }
 
 // resizeRecord is what a later agent must know of the Pod's resizes; nil if there were none.
 func (w *worker) resizeRecord() *checkpoint.Resize {
 	r := &w.memory.Resize
-	if w.saved.Resize == nil && r.Actuated == nil && w.pending == nil {
+	if w.saved.Resize == nil && r.Cgroup == nil && w.pending == nil {
 		return nil
 	}
-	return &checkpoint.Resize{Allocated: sizes.Of(w.pod), Actuated: r.Actuated, Updated: maps.Clone(r.Updated),
+	return &checkpoint.Resize{Allocated: sizes.Of(w.pod), Cgroup: r.Cgroup, Updated: maps.Clone(r.Updated),
 		Restarted: slices.Sorted(maps.Keys(r.Restarted))}
 }
 
@@ -165,10 +152,9 @@ func (w *worker) restoreResize(record *checkpoint.Resize) {
 	if record == nil {
 		return
 	}
-	w.memory.Resize = podstate.Resize{Actuated: record.Actuated, Updated: maps.Clone(record.Updated),
-		Restarted: map[string]bool{}}
+	w.memory.Resize = resize.Actuation{Cgroup: record.Cgroup, Updated: maps.Clone(record.Updated)}
 	for _, id := range record.Restarted {
-		w.memory.Resize.Restarted[id] = true
+		w.memory.Resize.NoteRestart(id)
 	}
 }
 

@@ -259,7 +259,7 @@ func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 		}
 		w.seen, w.stale = pod, false
 		w.readMessages()
-		w.forgetSizes()
+		w.memory.Resize.Forget(func(id string) bool { return w.seen.ByID(id) == nil })
 	}
 	hold := w.enter()
 	now := time.Now()

@@ -1,5 +1,5 @@
-// Package resize decides which resizes of its Pods a node takes on, which it defers or finds infeasible, and what one
-// that was taken on waits for. It is pure.
+// Package resize knows the sizes of a node's Pods: what each was allocated and desires (Allocation), how far that is
+// actuated (Actuation), and which resizes the node takes on, defers or finds infeasible (Decide). It is pure.
 package resize
 
 import (
@@ -14,7 +14,6 @@ import (
 	"k8s.io/component-helpers/resource"
 
 	"keelson.dev/kit/noderesources"
-	"keelson.dev/services/nodeagent/internal/admit"
 	"keelson.dev/services/nodeagent/internal/qos"
 	"keelson.dev/services/nodeagent/internal/sizes"
 )
@@ -125,10 +124,10 @@ func decide(more corev1.ResourceList, used noderesources.Usage, capacity corev1.
 	if lack := (noderesources.Usage{}).Insufficient(more, capacity); lack != nil {
 		return Verdict{Reason: corev1.PodReasonInfeasible, Message: fmt.Sprintf(
 			"Node didn't have enough capacity: %s, requested: %d, capacity: %d", lack.Name,
-			admit.Amount(lack.Name, lack.Requested), admit.Amount(lack.Name, lack.Capacity))}
+			sizes.Amount(lack.Name, lack.Requested), sizes.Amount(lack.Name, lack.Capacity))}
 	}
 	if lack := used.Insufficient(more, capacity); lack != nil {
-		return Verdict{Reason: corev1.PodReasonDeferred, Message: admit.Lacks(lack)}
+		return Verdict{Reason: corev1.PodReasonDeferred, Message: sizes.Lacks(lack)}
 	}
 	return Verdict{}
 }

@@ -8,14 +8,15 @@ import (
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/observed"
 	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/resize"
 )
 
 // Resize is what is known of the resizes of a Pod, whose spec says what the node has allocated it.
 type Resize struct {
 	// Pending is why the size that the API asks for is deferred or infeasible; nil if it is neither.
 	Pending *podstate.Waiting
-	// Sizes is how far what was allocated is actuated.
-	Sizes podstate.Resize
+	// Actuation is how far what was allocated is actuated.
+	Actuation resize.Actuation
 	// Problem is why that does not go on; empty if it does.
 	Problem string
 }
@@ -27,7 +28,7 @@ func (c *computation) resources(out *corev1.ContainerStatus, e lifecycle.Entry, 
 	if !c.in.Plan.Resizing || latest.State != observed.Running {
 		return
 	}
-	if has, known := c.in.Resize.Sizes.SizeOf(latest); known {
+	if has, known := c.in.Resize.Actuation.SizeOf(latest); known {
 		out.Resources = has.Resources.DeepCopy()
 	}
 }
@@ -39,8 +40,8 @@ func (c *computation) whole(out *corev1.PodStatus) {
 		return
 	}
 	out.Resources = c.in.Pod.Spec.Resources.DeepCopy()
-	if actuated := c.in.Resize.Sizes.Actuated; actuated != nil && actuated.Pod != nil {
-		out.Resources = actuated.Pod.DeepCopy()
+	if cgroup := c.in.Resize.Actuation.Cgroup; cgroup != nil && cgroup.Pod != nil {
+		out.Resources = cgroup.Pod.DeepCopy()
 	}
 	out.AllocatedResources = resource.PodRequests(c.in.Pod, resource.PodResourcesOptions{ExcludeOverhead: true})
 }

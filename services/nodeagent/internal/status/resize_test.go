@@ -72,9 +72,9 @@ func TestSizesAreReported(t *testing.T) {
 	before, after := cpu("1"), cpu("2")
 	allocated := func(in *Input) {
 		in.Pod.Spec.Containers[0].Resources, in.Pod.Spec.Resources = after, &after
-		in.Resize.Sizes.Updated = map[string]sizes.Instance{"m0": {Resources: before}}
+		in.Resize.Actuation.Updated = map[string]sizes.Instance{"m0": {Resources: before}}
 	}
-	actuated := func(in *Input) { in.Resize.Sizes.Actuated = &sizes.Size{Pod: &before} }
+	actuated := func(in *Input) { in.Resize.Actuation.Cgroup = &sizes.Size{Pod: &before} }
 	for _, row := range []struct {
 		name       string
 		in         Input
