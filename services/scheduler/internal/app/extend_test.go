@@ -209,7 +209,7 @@ func TestExtenderThatHangsOverAGang(t *testing.T) {
 		s.loop.groups = bind.NewGroupStatuses(fake.NewClientset().SchedulingV1beta1(), &bind.Terms{},
 			s.loop.groupUnwritten)
 		s.node("n", "4")
-		s.loop.deliver(feed.Change{PodGroup: groupOfThree()})
+		s.tell(feed.Set(groupOfThree()))
 		s.mu.Lock()
 		for _, name := range []string{"a", "b", "c"} {
 			s.store(memberOf("g", name))

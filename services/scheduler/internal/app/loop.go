@@ -115,6 +115,7 @@ func (l *loop) handle(ctx context.Context) bool {
 	batch := l.incoming
 	l.incoming = nil
 	l.mu.Unlock()
+	var to feed.Cluster = told{Cycle: l.cycle, loop: l}
 	for _, m := range batch {
 		if ctx.Err() != nil {
 			return true
@@ -123,88 +124,9 @@ func (l *loop) handle(ctx context.Context) bool {
 			m.call()
 			continue
 		}
-		l.change(m.change)
+		m.change.Apply(to, l.now())
 	}
 	return len(batch) > 0
-}
-
-func (l *loop) change(c feed.Change) {
-	switch {
-	case c.Node != nil:
-		l.cycle.SetNode(c.Node)
-	case c.GoneNode != nil:
-		l.cycle.RemoveNode(c.GoneNode.Name)
-	case c.Pod != nil:
-		l.cycle.SetPod(c.Pod, l.now())
-		l.publish(c.Pod.UID)
-	case c.GonePod != nil:
-		l.cycle.RemovePod(c.GonePod)
-		l.statuses.Drop(c.GonePod.UID)
-	case c.Group != nil:
-		l.cycle.SetGroup(*c.Group)
-	case c.GoneGroup != nil:
-		l.cycle.RemoveGroup(*c.GoneGroup)
-	case c.Namespace != nil:
-		l.cycle.SetNamespace(c.Namespace.Name, c.Namespace.Labels)
-	case c.GoneNamespace != nil:
-		l.cycle.SetNamespace(c.GoneNamespace.Name, nil)
-	case c.Budget != nil:
-		l.cycle.SetBudget(c.Budget)
-	case c.GoneBudget != nil:
-		l.cycle.RemoveBudget(c.GoneBudget)
-	default:
-		l.changeWaits(c)
-	}
-}
-
-// changeWaits takes up what Pods may wait for besides nodes: their groups, and their claims of devices.
-func (l *loop) changeWaits(c feed.Change) {
-	switch {
-	case c.PodGroup != nil:
-		l.cycle.SetPodGroup(c.PodGroup, l.now())
-	case c.GonePodGroup != nil:
-		l.cycle.RemovePodGroup(c.GonePodGroup)
-	case c.DeviceClaim != nil:
-		l.cycle.SetDeviceClaim(c.DeviceClaim)
-	case c.GoneDeviceClaim != nil:
-		l.cycle.RemoveDeviceClaim(c.GoneDeviceClaim)
-	default:
-		l.changeVolumes(c)
-	}
-}
-
-// changeVolumes takes up what concerns claims, volumes and where they can be.
-func (l *loop) changeVolumes(c feed.Change) {
-	switch {
-	case c.Claim != nil:
-		l.cycle.SetClaim(c.Claim)
-	case c.GoneClaim != nil:
-		l.cycle.RemoveClaim(c.GoneClaim)
-	case c.Volume != nil:
-		l.cycle.SetVolume(c.Volume)
-	case c.GoneVolume != nil:
-		l.cycle.RemoveVolume(c.GoneVolume)
-	case c.Class != nil:
-		l.cycle.SetClass(c.Class)
-	case c.GoneClass != nil:
-		l.cycle.RemoveClass(c.GoneClass.Name)
-	case c.CSINode != nil:
-		l.cycle.SetVolumeLimits(c.CSINode)
-	case c.GoneCSINode != nil:
-		l.cycle.RemoveVolumeLimits(c.GoneCSINode.Name)
-	case c.Attachment != nil:
-		l.cycle.SetAttachment(c.Attachment)
-	case c.GoneAttachment != nil:
-		l.cycle.RemoveAttachment(c.GoneAttachment.Name)
-	case c.Driver != nil:
-		l.cycle.SetDriver(c.Driver)
-	case c.GoneDriver != nil:
-		l.cycle.RemoveDriver(c.GoneDriver.Name)
-	case c.Storage != nil:
-		l.cycle.SetStorage(c.Storage)
-	case c.GoneStorage != nil:
-		l.cycle.RemoveStorage(c.GoneStorage)
-	}
 }
 
 // decide places Pods while bindings may start, at most burst, and returns how many it tried.

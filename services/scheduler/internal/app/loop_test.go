@@ -159,13 +159,22 @@ func (s *stage) delete(a clienttesting.Action) (bool, runtime.Object, error) {
 	return true, nil, nil
 }
 
+// tell delivers a change.
+func (s *stage) tell(c feed.Change, known bool) {
+	if !known {
+		s.t.Error("a kind that is not watched")
+		return
+	}
+	s.loop.deliver(c)
+}
+
 // end takes a Pod away.
 func (s *stage) end(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.pods[name]
 	delete(s.pods, name)
-	s.loop.deliver(feed.Change{GonePod: p})
+	s.tell(feed.Removed(p))
 }
 
 // store keeps the Pod and shows it to the loop; mu is held.
@@ -173,7 +182,7 @@ func (s *stage) store(p *corev1.Pod) {
 	s.version++
 	p.ResourceVersion = fmt.Sprint(s.version)
 	s.pods[p.Name] = p
-	s.loop.deliver(feed.Change{Pod: p})
+	s.tell(feed.Set(p))
 }
 
 func (s *stage) pod(name, cpu string) {
@@ -192,9 +201,9 @@ func newPod(name, cpu string) *corev1.Pod {
 }
 
 func (s *stage) node(name, cpu string) {
-	s.loop.deliver(feed.Change{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name},
+	s.tell(feed.Set(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name},
 		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourcePods: resource.MustParse("100")}}}})
+			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourcePods: resource.MustParse("100")}}}))
 }
 
 // wait lets time pass, which in the bubble takes none.

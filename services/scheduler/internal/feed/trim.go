@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"keelson.dev/services/scheduler/internal/devices"
 	"keelson.dev/services/scheduler/internal/groups"
@@ -15,6 +16,17 @@ import (
 
 // Trimming works on the object itself: it has just been decoded and nobody else has it. What is inside may be others'
 // as well and is never changed.
+
+// Trim reduces an object, in place, to what the scheduler reads of it, as the Feed does. An object of a kind that the
+// Feed does not watch stays as it is.
+func Trim(o runtime.Object) error {
+	k := kindOf(o)
+	if k == nil {
+		return nil
+	}
+	_, err := k.trim(o)
+	return err
+}
 
 // trimNode keeps what the columns hold of a node.
 func trimNode(object any) (any, error) {

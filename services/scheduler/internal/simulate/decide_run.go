@@ -6,17 +6,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/services/scheduler/internal/config"
 	"keelson.dev/services/scheduler/internal/cycle"
-	"keelson.dev/services/scheduler/internal/groups"
+	"keelson.dev/services/scheduler/internal/feed"
 )
 
 // horizon is how much time passes at most: beyond every delay between two tries, short of the time after which a Pod
@@ -84,7 +79,9 @@ func simulate(m *mesh, c config.Config, pending []*corev1.Pod) *run {
 // load tells the Cycle of all but the Pods that wait.
 func (r *run) load(m *mesh) {
 	for _, o := range m.others {
-		r.loadOther(o)
+		if change, ok := feed.Set(o); ok {
+			change.Apply(r.cycle, r.now)
+		}
 	}
 	for _, class := range m.classes {
 		r.cycle.SetClass(class)
@@ -99,34 +96,6 @@ func (r *run) load(m *mesh) {
 		if p.Spec.NodeName != "" {
 			r.cycle.SetPod(p, r.now)
 		}
-	}
-}
-
-// loadOther tells the Cycle of what neither waits nor is a node, a claim or a class.
-func (r *run) loadOther(o runtime.Object) {
-	if g, ok := groups.Of(o); ok {
-		r.cycle.SetGroup(g)
-		return
-	}
-	switch o := o.(type) {
-	case *corev1.PersistentVolume:
-		r.cycle.SetVolume(o)
-	case *corev1.Namespace:
-		r.cycle.SetNamespace(o.Name, o.Labels)
-	case *policyv1.PodDisruptionBudget:
-		r.cycle.SetBudget(o)
-	case *schedulingv1beta1.PodGroup:
-		r.cycle.SetPodGroup(o, r.now)
-	case *resourcev1.ResourceClaim:
-		r.cycle.SetDeviceClaim(o)
-	case *storagev1.CSINode:
-		r.cycle.SetVolumeLimits(o)
-	case *storagev1.VolumeAttachment:
-		r.cycle.SetAttachment(o)
-	case *storagev1.CSIDriver:
-		r.cycle.SetDriver(o)
-	case *storagev1.CSIStorageCapacity:
-		r.cycle.SetStorage(o)
 	}
 }
 
