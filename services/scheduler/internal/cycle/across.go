@@ -23,7 +23,7 @@ const kept = "node(s) are in a domain for which a Pod of no lower priority waits
 func (c *Cycle) disturbed(p *pod, slot columns.Slot) (uids []types.UID) {
 	for uid := range c.preemption.across {
 		other := c.pods[uid]
-		if other == nil || uid == p.UID || other.node != "" {
+		if other == nil || uid == p.UID || other.placed() {
 			continue
 		}
 		of := c.state.ReservedFor(uid)
@@ -83,7 +83,7 @@ func (c *Cycle) requeueAcross(now time.Time) {
 	slices.Sort(uids)
 	for _, uid := range uids {
 		p, slot := c.pods[uid], c.state.ReservedFor(uid)
-		if p != nil && p.node == "" && slot != columns.None && c.fitsNominated(p, slot) {
+		if p != nil && !p.placed() && slot != columns.None && c.fitsNominated(p, slot) {
 			c.queue.Activate(&p.Entry, now)
 		}
 	}

@@ -120,7 +120,7 @@ func (c *Cycle) nodeOf(p *pod) *corev1.Node {
 // giveUp takes its node from a Pod and finds its class anew.
 func (c *Cycle) giveUp(p *pod) {
 	p.node, p.claims = "", nil
-	p.tell()
+	p.enter(pending)
 	c.state.RemovePod(p.UID)
 	c.book.Release(p.UID)
 	c.book.Wait(p.object)
@@ -132,7 +132,7 @@ func (c *Cycle) giveUp(p *pod) {
 // claims say.
 func (c *Cycle) giveUpWaits(profile string) {
 	for _, p := range c.pods {
-		if p.profile.Name == profile && p.claims != nil {
+		if p.profile.Name == profile && p.phase == claiming {
 			c.giveUp(p)
 		}
 	}
@@ -141,7 +141,7 @@ func (c *Cycle) giveUpWaits(profile string) {
 // Await notes that what the claims of a Pod get has been written: it waits until the API shows them bound.
 func (c *Cycle) Await(uid types.UID, now time.Time) {
 	p := c.pods[uid]
-	if p == nil || p.node == "" {
+	if p == nil || !p.placed() {
 		return // deleted meanwhile
 	}
 	if !c.leading[p.profile.Name] {
@@ -149,6 +149,7 @@ func (c *Cycle) Await(uid types.UID, now time.Time) {
 		return
 	}
 	p.claims = &wait{since: now, until: now.Add(p.profile.BindTimeout)}
+	p.enter(claiming)
 	c.waits.order = append(c.waits.order, uid)
 	c.settle(p, now)
 }
@@ -169,6 +170,7 @@ func (c *Cycle) settle(p *pod, now time.Time) {
 	}
 	c.waits.settled = append(c.waits.settled, settled)
 	p.claims = nil
+	p.enter(assumed)
 	c.book.Release(p.UID) // bound is bound
 	if err != nil {
 		if p.last != nil {
@@ -183,7 +185,7 @@ func (c *Cycle) NextSettled(now time.Time) (Settled, bool) {
 	c.readClaims(now)
 	for len(c.waits.order) > 0 {
 		p := c.pods[c.waits.order[0]]
-		if p != nil && p.claims != nil {
+		if p != nil && p.phase == claiming {
 			if now.Before(p.claims.until) {
 				break
 			}
@@ -202,7 +204,7 @@ func (c *Cycle) NextSettled(now time.Time) (Settled, bool) {
 // claimsTime returns when a wait for claims ends at the latest; zero when none is waited for.
 func (c *Cycle) claimsTime() time.Time {
 	for _, uid := range c.waits.order {
-		if p := c.pods[uid]; p != nil && p.claims != nil {
+		if p := c.pods[uid]; p != nil && p.phase == claiming {
 			return p.claims.until
 		}
 	}
@@ -222,9 +224,9 @@ func (c *Cycle) readClaims(now time.Time) {
 		p := c.pods[uid]
 		switch {
 		case p == nil:
-		case p.claims != nil:
+		case p.phase == claiming:
 			c.settle(p, now)
-		case p.node == "":
+		case !p.placed():
 			if place, _, _ := p.Place(); place == queue.Active {
 				p.unread = true
 			} else {

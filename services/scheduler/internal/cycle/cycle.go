@@ -1,5 +1,20 @@
 // Package cycle is the scheduler without its input and output: it takes what happened to nodes and Pods and says, Pod
-// by Pod, on which node each goes or why on none.
+// by Pod, on which node each goes or why on none. A Pod to which the API shows no node is in one phase:
+//
+//	                             an extender has a say
+//	gated <---> pending -----------------------------------> asking
+//	  gates      ^ | ^ <------------- it answered ------------
+//	             | | |
+//	             | | +--- its victims go, or are spared ------
+//	  room is    | +----------- others make room ----------> evicting
+//	  kept for   |
+//	  it, or     | a node
+//	  no more    | +-------> assumed -------------> claiming: on its node until its claims are bound
+//	             v | <-------- not bound <----------
+//	         nominated
+//
+// Nominated is pending but for the room that is kept: what leads from and to the one leads from and to the other. What
+// the API shows ends each phase: the Pod has its node, or is gone.
 //
 // The package is pure. Time is an argument, chance a seed, and one goroutine owns a Cycle.
 package cycle
@@ -62,7 +77,7 @@ type pod struct {
 	object  *corev1.Pod
 	profile *rules.Profile
 	class   *class.Class
-	gated   bool
+	phase   phase
 	unread  bool       // its claims have changed since its class was found
 	stale   bool       // a term that selects it was placed or dropped since its class was found
 	node    string     // the node it was given
@@ -160,8 +175,7 @@ func (c *Cycle) Lead(profile string, leads bool, now time.Time) {
 	}
 	var held []*pod
 	for _, p := range c.pods {
-		if p.profile.Name == profile && p.node == "" && !p.gated && !p.evicting && p.question == nil &&
-			p.gang == nil {
+		if p.profile.Name == profile && p.waits() && p.gang == nil {
 			held = append(held, p)
 		}
 	}
@@ -216,6 +230,7 @@ func (c *Cycle) Next(now time.Time) (Verdict, bool) {
 
 // catchUp takes in what happened since the last decision.
 func (c *Cycle) catchUp(now time.Time) {
+	c.check()
 	c.readGroups(now)
 	c.rekey()
 	c.readClaims(now)
@@ -227,11 +242,11 @@ func (c *Cycle) conclude(p *pod, v Verdict, now time.Time) Verdict {
 	p.last = &v
 	if v.Question != nil {
 		c.extenders.occupy(v.Question)
-		p.question = v.Question
+		p.ask(v.Question)
 		return v
 	}
 	if v.Node == "" {
-		if !p.evicting {
+		if p.phase != evicting {
 			c.setUnschedulable(p, now)
 		}
 		return v
@@ -245,7 +260,7 @@ func (c *Cycle) conclude(p *pod, v Verdict, now time.Time) Verdict {
 // assign gives the Pod its node, and returns what its claims get.
 func (c *Cycle) assign(p *pod, node string) []volumes.Step {
 	p.node = node
-	p.tell()
+	p.enter(assumed)
 	c.state.SetPod(p.object, node, p.class.Pod.Usage)
 	c.nominate(p, "")
 	steps := c.take(p)
@@ -256,7 +271,7 @@ func (c *Cycle) assign(p *pod, node string) []volumes.Step {
 // Failed notes that a Pod could not be bound. It gives the room back, and the Pod is tried again after a delay.
 func (c *Cycle) Failed(uid types.UID, now time.Time) {
 	p := c.pods[uid]
-	if p == nil || p.node == "" {
+	if p == nil || !p.placed() {
 		return // seen bound, or deleted, meanwhile
 	}
 	c.giveUp(p)
@@ -265,7 +280,7 @@ func (c *Cycle) Failed(uid types.UID, now time.Time) {
 		if c.ready(p.gang) {
 			c.queue.Delay(&p.gang.Entry, now)
 		}
-	case !p.gated && c.leading[p.profile.Name]:
+	case p.waits() && c.leading[p.profile.Name]:
 		c.queue.Delay(&p.Entry, now)
 	}
 }
@@ -273,7 +288,7 @@ func (c *Cycle) Failed(uid types.UID, now time.Time) {
 // Unschedulable returns the newest version of a Pod that found no node at the last try, and what its status should say.
 func (c *Cycle) Unschedulable(uid types.UID) (*corev1.Pod, corev1.PodCondition, bool) {
 	p := c.pods[uid]
-	if p == nil || p.node != "" || p.evicting || p.question != nil {
+	if p == nil || !p.waits() && p.phase != gated {
 		return nil, corev1.PodCondition{}, false
 	}
 	if p.last == nil || p.last.Node != "" {
@@ -313,11 +328,11 @@ func (c *Cycle) setPending(o *corev1.Pod, now time.Time) {
 	}
 	c.followNomination(p, o)
 	c.byName[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = o.UID
-	if p.node == "" {
+	if !p.placed() {
 		c.book.Wait(o)
 		c.devices.Wait(o)
 	}
-	if p.node != "" {
+	if p.placed() {
 		p.object = o
 		c.carry(o, c.asks(p.profile, o)...)
 		c.state.SetPod(o, p.node, p.class.Pod.Usage)
@@ -337,7 +352,7 @@ func (c *Cycle) enqueue(p *pod, o *corev1.Pod, now time.Time) {
 		}
 		return
 	}
-	if changed && !p.gated && !p.evicting && p.question == nil && c.leading[p.profile.Name] {
+	if changed && p.waits() && c.leading[p.profile.Name] {
 		c.queue.Add(&p.Entry, now)
 	}
 }
@@ -349,18 +364,21 @@ func (c *Cycle) classify(p *pod, o *corev1.Pod) bool {
 	if p.class != nil {
 		c.classes.Leave(p.class)
 	}
-	gated := len(o.Spec.SchedulingGates) > 0
-	changed := p.class != joined || p.gated != gated
+	changed := p.class != joined || isGated(p.object) != isGated(o)
 	if changed {
 		c.dequeue(p)
 		p.last, p.answer = nil, nil
 	}
-	p.object, p.class, p.gated, p.unread, p.stale = o, joined, gated, false, false
-	p.tell()
+	p.object, p.class, p.unread, p.stale = o, joined, false, false
+	if p.waits() || p.phase == gated {
+		p.rest()
+	}
 	p.asks = c.extenders.asked(o)
 	p.Class, p.Priority = joined.ID, columns.Priority(o)
 	return changed
 }
+
+func isGated(p *corev1.Pod) bool { return len(p.Spec.SchedulingGates) > 0 }
 
 // forget drops a Pod that waits no longer.
 func (c *Cycle) forget(uid types.UID) {

@@ -34,24 +34,21 @@ func (c *Cycle) Explain(name types.NamespacedName) (Explanation, bool) {
 	if p == nil {
 		return Explanation{}, false
 	}
-	if p.gated {
+	switch p.phase {
+	case gated:
 		gates := make([]string, 0, len(p.object.Spec.SchedulingGates))
 		for _, g := range p.object.Spec.SchedulingGates {
 			gates = append(gates, g.Name)
 		}
 		return Explanation{Summary: "held by scheduling gates: " + strings.Join(gates, ", ")}, true
-	}
-	if p.claims != nil {
+	case claiming:
 		return c.explainClaims(p), true
-	}
-	if p.node != "" {
+	case assumed:
 		return Explanation{Summary: "given node " + p.node + ", which the API does not show yet"}, true
-	}
-	if p.evicting {
+	case evicting:
 		return Explanation{Summary: "waits for victims to be evicted on node " + p.nominated,
 			Facts: explainPreemption(p.last)}, true
-	}
-	if p.question != nil {
+	case asking:
 		return Explanation{Summary: "waits for the answer of an extender"}, true
 	}
 	if p.gang != nil {
@@ -108,7 +105,7 @@ func (c *Cycle) Depths() map[queue.Place]Depth {
 	}
 	held := Depth{}
 	for _, p := range c.pods {
-		if p.gated {
+		if p.phase == gated {
 			held.Pods++
 		}
 	}

@@ -147,7 +147,7 @@ func explainChanges(changes []remedy.Change) []Fact {
 // Remedies returns what would make a Pod without a node fit; nothing where a node can take it.
 func (c *Cycle) Remedies(uid types.UID) []remedy.Change {
 	p := c.pods[uid]
-	if p == nil || p.node != "" {
+	if p == nil || p.placed() {
 		return nil
 	}
 	return c.survey(p).Changes

@@ -38,12 +38,12 @@ func (c *Cycle) Miscounted() (wrong []string) {
 			switch {
 			case p.node != "":
 				want.Placed++
-			case p.gated:
+			case isGated(p.object) && p.phase == gated:
 				want.Gated++
 			default:
 				want.Waiting++
 			}
-			if p.evicting {
+			if p.phase == evicting {
 				want.evicting++
 			}
 		}

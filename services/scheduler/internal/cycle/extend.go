@@ -39,7 +39,7 @@ type extenders struct {
 // extended is the part of a pod that is about extenders.
 type extended struct {
 	asks     []int            // the extenders that have a say
-	question *extend.Question // that they have not answered; then it is not in the queue
+	question *extend.Question // that they have not answered, while it is asking
 	answer   *answer          // of a Pod of a group that is not decided upon yet
 }
 
@@ -126,6 +126,12 @@ func (c *Cycle) open(p *pod) []columns.Slot {
 	return slots
 }
 
+// ask notes that extenders are asked about the Pod.
+func (p *pod) ask(q *extend.Question) {
+	p.question = q
+	p.enter(asking)
+}
+
 // Answered takes what extenders say. It returns false when there is nothing to do for the Pod now.
 func (c *Cycle) Answered(q *extend.Question, a extend.Answer, now time.Time) (Verdict, bool) {
 	c.extenders.free(q)
@@ -137,11 +143,12 @@ func (c *Cycle) Answered(q *extend.Question, a extend.Answer, now time.Time) (Ve
 	}
 	c.reread(p)
 	p.question = nil
+	p.rest()
 	switch {
 	case p.gang != nil:
 		c.answeredForGang(p, a, now)
 		return Verdict{}, false
-	case p.gated || !c.leading[p.profile.Name]:
+	case p.phase == gated || !c.leading[p.profile.Name]:
 		return Verdict{}, false
 	case p.last == nil: // changed meanwhile
 		c.queue.Add(&p.Entry, now)
@@ -191,7 +198,7 @@ func (c *Cycle) choose(p *pod, a extend.Answer, v *Verdict, now time.Time) bool 
 // delayed is conclude for a Pod that an extender keeps from its node: nothing that happens here tells when it changes
 // its mind, so the Pod is tried again after a delay.
 func (c *Cycle) delayed(p *pod, v Verdict, now time.Time) Verdict {
-	if v.Question != nil || p.evicting {
+	if v.Question != nil || p.phase == evicting {
 		return c.conclude(p, v, now)
 	}
 	p.last = &v

@@ -64,30 +64,25 @@ func (t *tally) add(o tally, by int) {
 	t.evicting += by * o.evicting
 }
 
-// tell has the group count the Pod as it is now. It is called wherever that changes, so that nobody need count them
-// all.
+// tell has the group count the Pod as it is now.
 func (p *pod) tell() {
 	if p.gang == nil {
 		return
 	}
 	var now tally
-	switch {
-	case p.node != "":
+	switch p.phase {
+	case assumed, claiming:
 		now.Placed = 1
-	case p.gated:
+	case gated:
 		now.Gated = 1
+	case evicting:
+		now.Waiting, now.evicting = 1, 1
 	default:
 		now.Waiting = 1
-	}
-	if p.evicting {
-		now.evicting = 1
 	}
 	p.gang.add(p.told, -1)
 	p.gang.add(now, 1)
 	p.told = now
-	if p.node == "" {
-		p.gang.unit.Remove(p.UID)
-	}
 }
 
 func newGangs() gangs {
@@ -135,7 +130,7 @@ func (c *Cycle) unite(g *gangState) {
 		g.unit.Add(uid)
 	}
 	for uid, p := range g.waiting {
-		if p.node != "" {
+		if p.placed() {
 			g.unit.Add(uid)
 		}
 	}
@@ -230,7 +225,7 @@ func (g *gangState) count() gang.Count {
 // members returns the Pods that are to be given nodes, in the order in which they are tried.
 func (g *gangState) members() (members []*pod) {
 	for _, p := range g.waiting {
-		if p.node == "" && !p.gated {
+		if !p.placed() && p.phase != gated {
 			members = append(members, p)
 		}
 	}
@@ -355,8 +350,9 @@ func (c *Cycle) leadGangs(profile string, now time.Time) {
 			c.giveUp(p)
 		}
 		c.overtaken(&v)
-		p.evicting = p.evicting && v.Plan == nil
-		p.tell()
+		if p.phase == evicting && v.Plan != nil {
+			p.rest()
+		}
 		return true
 	})
 	for _, g := range c.gangs.byUID {
@@ -373,7 +369,7 @@ func (c *Cycle) nextDecided() (Verdict, bool) {
 	for len(c.gangs.decided) > 0 {
 		v := c.gangs.decided[0]
 		c.gangs.decided = c.gangs.decided[1:]
-		if p := c.pods[v.Pod.UID]; p != nil && p.node == v.Node && !p.gated {
+		if p := c.pods[v.Pod.UID]; p != nil && p.node == v.Node && p.phase != gated {
 			return v, true
 		}
 		c.overtaken(&v)

@@ -127,7 +127,7 @@ func (c *Cycle) domainsOf(g *gangState) map[string][]columns.Slot {
 		note(p.Spec.NodeName)
 	}
 	for _, p := range g.waiting {
-		if p.node != "" {
+		if p.placed() {
 			note(p.node)
 		}
 	}
@@ -265,7 +265,7 @@ func (c *Cycle) placeGang(g *gangState, members []*pod, placed []given, now time
 		c.gangs.decided = append(c.gangs.decided, v)
 		c.requeueMore(done.pod.class, now)
 	}
-	members = slices.DeleteFunc(slices.Clone(members), func(p *pod) bool { return p.node != "" })
+	members = slices.DeleteFunc(slices.Clone(members), (*pod).placed)
 	if len(members) > 0 {
 		c.refuseGang(g, members, cmp.Or(c.refusalsOf(members), fmt.Sprintf(
 			"there is no room beside the other pods of pod group %s", g.name.Name)), now)
@@ -278,7 +278,7 @@ func (c *Cycle) refuseGang(g *gangState, members []*pod, why string, now time.Ti
 	g.refused, g.domains = why, nil
 	for _, p := range members {
 		v := Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: g.Attempts + 1, Arrived: g.Arrived(), Group: why}
-		if p.last != nil && p.last.Plan != nil && p.evicting {
+		if p.last != nil && p.last.Plan != nil && p.phase == evicting {
 			v.Plan = p.last.Plan
 		}
 		if v.Nominated = p.nominated; p.unanswerable() {
@@ -302,7 +302,7 @@ func (c *Cycle) refuseGang(g *gangState, members []*pod, why string, now time.Ti
 // refusalsOf says why the first of the Pods that were given no node fits nowhere.
 func (c *Cycle) refusalsOf(members []*pod) string {
 	for _, p := range members {
-		if p.node != "" {
+		if p.placed() {
 			continue
 		}
 		reasons := c.refusals(p)

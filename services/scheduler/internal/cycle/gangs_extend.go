@@ -30,7 +30,7 @@ func (c *Cycle) consultGang(g *gangState, members []*pod, now time.Time) bool {
 		switch {
 		case len(p.asks) == 0 || p.answer != nil:
 			continue
-		case p.question != nil:
+		case p.phase == asking:
 			return true // Answered goes on
 		case c.asking(p):
 			c.queue.Hold(&g.Entry, lineOf(p.asks), now)
@@ -45,7 +45,8 @@ func (c *Cycle) consultGang(g *gangState, members []*pod, now time.Time) bool {
 			continue
 		}
 		c.extenders.occupy(v.Question)
-		p.last, p.question = &v, v.Question
+		p.last = &v
+		p.ask(v.Question)
 		c.gangs.decided = append(c.gangs.decided, v)
 		return true
 	}

@@ -78,7 +78,7 @@ func (g *gangState) conditions() (list []metav1.Condition) {
 
 // heldByGroup says of a Pod that was not tried yet what its group waits for.
 func (c *Cycle) heldByGroup(p *pod) (*corev1.Pod, corev1.PodCondition, bool) {
-	if p.gang == nil || p.gated || p.last != nil {
+	if p.gang == nil || p.phase == gated || p.last != nil {
 		return nil, corev1.PodCondition{}, false
 	}
 	held := gang.Held(p.gang.group, p.gang.name, p.gang.count())

@@ -169,8 +169,10 @@ func (c *Cycle) makeWay(r *room, why string, now time.Time) {
 	}
 	c.chosen(r.plan.Victims)
 	v := Verdict{Pod: p.object, Nodes: c.state.Nodes(), Group: why, Plan: &r.plan, Nominated: r.verdict.Node}
-	p.last, p.evicting = &v, len(r.plan.Victims) > 0
-	p.tell()
+	p.last = &v
+	if len(r.plan.Victims) > 0 {
+		p.enter(evicting)
+	}
 	c.nominate(p, r.verdict.Node)
 }
 

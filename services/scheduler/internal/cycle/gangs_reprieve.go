@@ -105,7 +105,7 @@ func (c *Cycle) stand(rooms []room) *pod {
 // stepBack takes their nodes from the Pods again.
 func (c *Cycle) stepBack(rooms []room) {
 	for _, r := range slices.Backward(rooms) {
-		if r.pod.node != "" {
+		if r.pod.placed() {
 			c.giveUp(r.pod)
 			c.nominate(r.pod, r.nominated)
 		}

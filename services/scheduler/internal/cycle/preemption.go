@@ -34,7 +34,6 @@ type preemption struct {
 type nominee struct {
 	nominated string // the node on which room is kept for it
 	shown     string // status.nominatedNodeName of the newest version
-	evicting  bool   // its plan is being carried out; it is not in the queue
 }
 
 func newPreemption(state *columns.State) preemption {
@@ -84,14 +83,16 @@ func (c *Cycle) watchLeaving(p *corev1.Pod) {
 
 // nominate keeps room for the Pod on the node, or none.
 func (c *Cycle) nominate(p *pod, node string) {
-	p.nominated = node
+	if p.nominated = node; p.waits() {
+		p.rest()
+	}
 	delete(c.preemption.across, p.UID)
 	if node != "" && p.profile.PreemptsAcross {
 		c.preemption.across[p.UID] = true
 	}
 	c.book.Keep(p.UID, node != "")
 	if node == "" {
-		c.state.Unreserve(p.UID, p.node == "" || c.state.ReservedFor(p.UID) != c.state.Slot(p.node))
+		c.state.Unreserve(p.UID, !p.placed() || c.state.ReservedFor(p.UID) != c.state.Slot(p.node))
 		return
 	}
 	c.state.Reserve(node, columns.Reservation{UID: p.UID, Pod: p.object, Usage: p.class.Pod.Usage,
@@ -103,7 +104,7 @@ func (c *Cycle) nominate(p *pod, node string) {
 func (c *Cycle) followNomination(p *pod, o *corev1.Pod) {
 	if now := o.Status.NominatedNodeName; now != p.shown {
 		p.shown = now
-		if p.node == "" && !p.evicting {
+		if !p.placed() && p.phase != evicting {
 			p.nominated = now
 		}
 	}
@@ -251,7 +252,9 @@ func (c *Cycle) carryOut(p *pod, v *Verdict, plan *preempt.Plan, now time.Time) 
 	}
 	c.chosen(plan.Victims)
 	v.Plan, v.Nominated = plan, c.state.Name(plan.Slot)
-	p.evicting = len(plan.Victims) > 0
+	if len(plan.Victims) > 0 {
+		p.enter(evicting)
+	}
 	c.nominate(p, v.Nominated)
 }
 
@@ -292,11 +295,10 @@ func (c *Cycle) Evicted(uid types.UID, spared []types.UID, err error, now time.T
 		c.state.Note(victim, false)
 	}
 	p := c.pods[uid]
-	if p == nil || !p.evicting {
+	if p == nil || p.phase != evicting {
 		return
 	}
-	p.evicting = false
-	p.tell()
+	p.rest()
 	if err != nil {
 		c.nominate(p, p.shown)
 	}
@@ -305,7 +307,7 @@ func (c *Cycle) Evicted(uid types.UID, spared []types.UID, err error, now time.T
 		return
 	}
 	switch {
-	case p.gated || !c.leading[p.profile.Name]:
+	case p.phase == gated || !c.leading[p.profile.Name]:
 	case p.last == nil || err == nil && p.nominated == "": // changed or displaced meanwhile
 		c.queue.Add(&p.Entry, now)
 	case err != nil:
@@ -335,7 +337,7 @@ func (c *Cycle) requeueNominees(now time.Time, slots ...columns.Slot) {
 		for _, r := range c.state.Reservations(slot) {
 			p := c.pods[r.UID]
 			switch {
-			case p == nil || p.node != "":
+			case p == nil || p.placed():
 			case p.gang != nil:
 				groups = append(groups, p.gang)
 			case c.fitsNominated(p, slot):

@@ -81,7 +81,7 @@ func (c *Cycle) rekey() {
 	}
 	for _, p := range c.pods {
 		selects := func(t *columns.Term) bool { return t.Selects(p.object) }
-		if p.node != "" || p.stale || !slices.ContainsFunc(changed, selects) {
+		if p.placed() || p.stale || !slices.ContainsFunc(changed, selects) {
 			continue
 		}
 		if p.stale = true; p.nominated != "" {
@@ -133,7 +133,7 @@ func (c *Cycle) readGroups(now time.Time) {
 	}
 	var found []*pod
 	for _, p := range c.pods {
-		if p.node == "" && (c.relabelled[p.object.Namespace] || belongs != nil && belongs(p.object)) {
+		if !p.placed() && (c.relabelled[p.object.Namespace] || belongs != nil && belongs(p.object)) {
 			found = append(found, p)
 		}
 	}

@@ -1,0 +1,58 @@
+//go:build invariants
+
+package cycle
+
+import (
+	"fmt"
+	"slices"
+
+	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/queue"
+)
+
+// What must hold between two calls, checked where the program is built with -tags invariants. A decision that would
+// rest on anything else ends the program instead.
+
+// checkMove panics where no Pod comes from its phase to that one.
+func checkMove(p *pod, to phase) {
+	if p.phase != to && !slices.Contains(moves[p.phase], to) {
+		panic(fmt.Sprintf("pod %s goes from %s to %s", p.UID, p.phase, to))
+	}
+}
+
+// check panics where what is known of a Pod is not what its phase says.
+func (c *Cycle) check() {
+	for _, p := range c.pods {
+		if wrong := c.wrong(p); wrong != "" {
+			panic(fmt.Sprintf("pod %s is %s: %s", p.UID, p.phase, wrong))
+		}
+	}
+}
+
+// wrong says what does not go with the phase of the Pod; nothing where all does.
+func (c *Cycle) wrong(p *pod) string {
+	place, _, _ := p.Place()
+	slot := c.state.ReservedFor(p.UID)
+	node, takes := c.state.PodNode(p.UID)
+	switch {
+	case p.placed() != (p.node != ""):
+		return fmt.Sprintf("its node is %q", p.node)
+	case takes != p.placed() || node != p.node:
+		return fmt.Sprintf("its node is %q and it takes room on %q", p.node, node)
+	case (p.phase == asking) != (p.question != nil):
+		return "a question and its phase go together"
+	case (p.phase == claiming) != (p.claims != nil):
+		return "a wait for claims and its phase go together"
+	case !p.waits() && place != queue.Nowhere:
+		return fmt.Sprintf("its place in the queue is %s", place)
+	case p.gang != nil && place != queue.Nowhere:
+		return "it is in the queue beside its group"
+	case p.phase == gated && !isGated(p.object) || p.waits() && isGated(p.object):
+		return "it has other gates"
+	case p.phase == nominated && slot == columns.None, p.phase == pending && slot != columns.None:
+		return "a nomination and its phase go together"
+	case slot != columns.None && c.state.Name(slot) != p.nominated:
+		return fmt.Sprintf("room is kept on %s, and it is nominated for %q", c.state.Name(slot), p.nominated)
+	}
+	return ""
+}

@@ -1,0 +1,66 @@
+package cycle
+
+// phase is where a Pod of ours stands to which the API shows no node.
+type phase uint8
+
+const (
+	// pending is in the queue, by itself or by its group, unless another process leads its profile.
+	pending phase = iota
+	// gated is held by its scheduling gates.
+	gated
+	// nominated is pending, and room is kept for it on a node.
+	nominated
+	// asking waits for what extenders say of it.
+	asking
+	// evicting waits for the outcome of the evictions of its plan.
+	evicting
+	// assumed was given a node, and takes its room there.
+	assumed
+	// claiming is assumed, and waits on its node for its claims to be bound.
+	claiming
+)
+
+// phases are their names.
+var phases = [...]string{"pending", "gated", "nominated", "asking", "evicting", "assumed", "claiming"}
+
+func (p phase) String() string { return phases[p] }
+
+// moves are those from one phase to others; what the API shows of a Pod ends each of them.
+var moves = map[phase][]phase{
+	pending:   {gated, nominated, asking, evicting, assumed},
+	gated:     {pending, nominated},
+	nominated: {gated, pending, asking, evicting, assumed},
+	asking:    {pending, gated, nominated},
+	evicting:  {pending, gated, nominated},
+	assumed:   {pending, claiming},
+	claiming:  {pending, assumed},
+}
+
+// enter has the Pod be in another phase, and its group count it so.
+func (p *pod) enter(to phase) {
+	checkMove(p, to)
+	gaveUp := p.placed() && to != assumed && to != claiming
+	p.phase = to
+	p.tell()
+	if gaveUp && p.gang != nil {
+		p.gang.unit.Remove(p.UID)
+	}
+}
+
+// rest has a Pod without a node, about which nothing is under way, wait for its next try.
+func (p *pod) rest() {
+	switch {
+	case isGated(p.object):
+		p.enter(gated)
+	case p.nominated != "":
+		p.enter(nominated)
+	default:
+		p.enter(pending)
+	}
+}
+
+// waits reports whether the Pod is to be tried.
+func (p *pod) waits() bool { return p.phase == pending || p.phase == nominated }
+
+// placed reports whether the Pod was given a node.
+func (p *pod) placed() bool { return p.phase == assumed || p.phase == claiming }
