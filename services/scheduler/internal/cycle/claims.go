@@ -125,7 +125,7 @@ func (c *Cycle) giveUp(p *pod) {
 	c.book.Release(p.UID)
 	c.book.Wait(p.object)
 	c.classify(p, p.object)
-	c.nominate(p, p.object.Status.NominatedNodeName)
+	c.nominations.set(p, p.object.Status.NominatedNodeName)
 }
 
 // giveUpWaits gives up the waits of a profile that this process leads no longer. The next leader goes on from what the

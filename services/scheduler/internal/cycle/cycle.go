@@ -66,7 +66,9 @@ type Cycle struct {
 	groups        *groups.Book
 	gangs         gangs
 	relabelled    map[string]bool // namespaces whose Pods are to be looked at again
-	preemption    preemption
+	victims       *victims
+	nominations   *nominations
+	left          []string // nodes that went since the last requeue
 	extenders     extenders
 	resizes       map[types.NamespacedName]*corev1.Pod // Pods with a node that put off their resize
 }
@@ -117,7 +119,8 @@ func New(config Config) *Cycle {
 	}
 	c.terms = termsOf(config.Profiles)
 	c.extenders = newExtenders(config.Extenders)
-	c.preemption = newPreemption(c.state)
+	c.victims = newVictims(c.state)
+	c.nominations = newNominations(c.state, c.book, c.victims)
 	return c
 }
 
@@ -130,7 +133,7 @@ func (c *Cycle) SetNode(n *corev1.Node) { c.state.SetNode(n) }
 // RemoveNode notes that a node is gone.
 func (c *Cycle) RemoveNode(name string) {
 	c.state.RemoveNode(name)
-	c.preemption.left = append(c.preemption.left, name)
+	c.left = append(c.left, name)
 }
 
 // SetPod notes a Pod that is new or changed. The object must not change afterwards.
@@ -143,7 +146,9 @@ func (c *Cycle) SetPod(p *corev1.Pod, now time.Time) {
 		c.forget(p.UID)
 		c.carry(p)
 		c.state.SetPod(p, p.Spec.NodeName, c.state.Usage(p))
-		c.watchLeaving(p)
+		if p.DeletionTimestamp != nil {
+			c.victims.spare(p.UID)
+		}
 		c.watchResize(p)
 		c.book.Use(p, p.Spec.NodeName)
 	case p.DeletionTimestamp != nil:
@@ -160,7 +165,7 @@ func (c *Cycle) RemovePod(p *corev1.Pod) {
 	c.state.RemovePod(p.UID)
 	c.state.Carry(p.UID, nil)
 	c.book.Forget(p.UID)
-	c.preemption.stays(p.UID)
+	c.victims.forget(p.UID)
 	c.forgetResize(p)
 }
 
@@ -262,7 +267,7 @@ func (c *Cycle) assign(p *pod, node string) []volumes.Step {
 	p.node = node
 	p.enter(assumed)
 	c.state.SetPod(p.object, node, p.class.Pod.Usage)
-	c.nominate(p, "")
+	c.nominations.set(p, "")
 	steps := c.take(p)
 	c.book.Moved(c.state)
 	return steps
@@ -326,7 +331,7 @@ func (c *Cycle) setPending(o *corev1.Pod, now time.Time) {
 		p.UID, p.gang = o.UID, c.gangs.join(p, o)
 		c.pods[o.UID] = p
 	}
-	c.followNomination(p, o)
+	c.nominations.follow(p, o)
 	c.byName[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = o.UID
 	if !p.placed() {
 		c.book.Wait(o)
@@ -345,7 +350,7 @@ func (c *Cycle) setPending(o *corev1.Pod, now time.Time) {
 // change leaves it where it is.
 func (c *Cycle) enqueue(p *pod, o *corev1.Pod, now time.Time) {
 	changed := c.classify(p, o)
-	c.nominate(p, p.nominated)
+	c.nominations.set(p, p.nominated)
 	if p.gang != nil {
 		if changed {
 			c.queueGang(p.gang, now)
@@ -387,7 +392,7 @@ func (c *Cycle) forget(uid types.UID) {
 		return
 	}
 	c.dequeue(p)
-	c.nominate(p, "")
+	c.nominations.set(p, "")
 	c.classes.Leave(p.class)
 	c.book.Forget(uid)
 	c.devices.Forget(uid)
@@ -402,20 +407,20 @@ func (c *Cycle) forget(uid types.UID) {
 func (c *Cycle) decide(p *pod, now time.Time) Verdict {
 	v := c.verdict(p)
 	c.classes.Touch(p.class, c.state)
-	defer c.holdNominees(p)()
+	defer c.nominations.hold(p)()
 	if c.consult(p, &v) {
 		return v
 	}
-	if c.takeNomination(p, &v) {
+	if c.nominations.take(p, &v) {
 		return v
 	}
-	choice, left, ok := c.best(p)
+	choice, left, ok := c.nominations.best(p)
 	if !ok && left > 0 {
 		v.Reasons = append(p.class.Refusals(c.state), class.Reason{Text: kept, Nodes: left})
 		return v
 	}
 	if !ok {
-		if c.outrank(p, c.over(p), &v, now) {
+		if c.outrank(p, c.nominations.nodesReservedBelow(p), &v, now) {
 			return v
 		}
 		v.Reasons = p.class.Refusals(c.state)

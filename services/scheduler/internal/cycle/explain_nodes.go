@@ -70,7 +70,7 @@ func (c *Cycle) explainOutlook(p *pod) []Fact {
 	}
 	asks := preempt.Preemptor{UID: p.UID, Class: p.class, Priority: p.Priority}
 	byWhy := map[string][]string{}
-	c.preemption.search.Outlook(asks, func(slot columns.Slot, why string) {
+	c.nominations.search.Outlook(asks, func(slot columns.Slot, why string) {
 		byWhy[why] = append(byWhy[why], c.state.Name(slot))
 	})
 	whys := slices.SortedFunc(maps.Keys(byWhy), func(a, b string) int {
@@ -97,7 +97,7 @@ func (c *Cycle) explainPlan(asks preempt.Preemptor, helpful []string) []Fact {
 	facts := []Fact{{Reason: "Preemption",
 		Message: fmt.Sprintf("%d of %d have room without Pods of lower priority (%s)",
 			len(helpful), c.state.Nodes(), named(helpful))}}
-	plan, _ := c.preemption.search.Find(asks)
+	plan, _ := c.nominations.search.Find(asks)
 	if plan == nil {
 		return facts
 	}
@@ -106,7 +106,7 @@ func (c *Cycle) explainPlan(asks preempt.Preemptor, helpful []string) []Fact {
 
 // explainAcross says who would go where Pods on other nodes may be victims too, and what was not looked at.
 func (c *Cycle) explainAcross(asks preempt.Preemptor) (facts []Fact) {
-	plan, untried := c.preemption.search.FindAcross(asks)
+	plan, untried := c.nominations.search.FindAcross(asks)
 	if plan != nil {
 		facts = append(facts, Fact{Reason: "Preemption", Message: "across nodes, cheapest on " + c.planText(plan)})
 	}

@@ -28,7 +28,7 @@ func (c *Cycle) Survey(uid types.UID) remedy.Report {
 }
 
 // BoundAcross bounds the work of a preemption across nodes.
-func (c *Cycle) BoundAcross(work int) { c.preemption.search.MaxAcross = work }
+func (c *Cycle) BoundAcross(work int) { c.nominations.search.MaxAcross = work }
 
 // Miscounted returns the groups that count their Pods wrongly, and how.
 func (c *Cycle) Miscounted() (wrong []string) {

@@ -115,13 +115,13 @@ func (c *Cycle) consult(p *pod, v *Verdict) bool {
 // open returns the nodes of which decide takes one: the one that the Pod is nominated for among those that can take it,
 // or those that could if it comes before Pods of lower priority.
 func (c *Cycle) open(p *pod) []columns.Slot {
-	slots := c.takers(p)
+	slots := c.nominations.takers(p)
 	if slot := c.state.ReservedFor(p.UID); slot != columns.None && !slices.Contains(slots, slot) &&
-		c.fitsNominated(p, slot) {
+		c.nominations.fits(p, slot) {
 		slots = append(slots, slot)
 	}
 	if len(slots) == 0 {
-		slots = c.over(p)
+		slots = c.nominations.nodesReservedBelow(p)
 	}
 	return slots
 }
@@ -168,28 +168,28 @@ func (c *Cycle) Answered(q *extend.Question, a extend.Answer, now time.Time) (Ve
 		c.queue.Return(&p.Entry, now)
 		return Verdict{}, false
 	}
-	v.Reasons = append(c.refusals(p), refusedBy(a.Failed)...)
+	v.Reasons = append(c.nominations.refusals(p), refusedBy(a.Failed)...)
 	c.preempt(p, &v, now)
 	return c.delayed(p, v, now), true
 }
 
 // choose gives the Pod one of the nodes that its extenders left.
 func (c *Cycle) choose(p *pod, a extend.Answer, v *Verdict, now time.Time) bool {
-	defer c.holdNominees(p)()
+	defer c.nominations.hold(p)()
 	left := make(map[string]bool, len(a.Left))
 	for _, name := range a.Left {
 		left[name] = true
 	}
-	if slot := c.state.ReservedFor(p.UID); slot != columns.None && left[c.state.Name(slot)] && c.takeNomination(p, v) {
+	if slot := c.state.ReservedFor(p.UID); slot != columns.None && left[c.state.Name(slot)] && c.nominations.take(p, v) {
 		return true
 	}
 	refused := func(slot columns.Slot) bool { return !left[c.state.Name(slot)] }
-	takers := slices.DeleteFunc(c.takers(p), refused)
+	takers := slices.DeleteFunc(c.nominations.takers(p), refused)
 	choice, ok := p.class.BestAmong(c.state, takers, func(slot columns.Slot) int64 {
 		return a.Scores[c.state.Name(slot)]
 	})
 	if !ok {
-		return c.outrank(p, slices.DeleteFunc(c.over(p), refused), v, now)
+		return c.outrank(p, slices.DeleteFunc(c.nominations.nodesReservedBelow(p), refused), v, now)
 	}
 	v.Node, v.Score, v.Feasible = c.state.Name(choice.Slot), choice.Score, choice.Feasible
 	return true
@@ -241,7 +241,7 @@ func (c *Cycle) consultPlans(p *pod, v *Verdict) bool {
 	if len(asks) == 0 {
 		return false
 	}
-	plans := c.preemption.search.Cheapest(p.preemptor(), max(maxPlans, v.Nodes/maxPlansShare))
+	plans := c.nominations.search.Cheapest(p.preemptor(), max(maxPlans, v.Nodes/maxPlansShare))
 	if len(plans) == 0 {
 		return false
 	}
@@ -258,7 +258,7 @@ func (c *Cycle) choosePlan(p *pod, a extend.Answer, now time.Time) (Verdict, boo
 	v := *p.last
 	v.Question = nil
 	if len(a.Plans) == 0 {
-		c.spare(p, &v, []string{fmt.Sprintf("%d %s", v.Nodes, preempt.Refused)})
+		c.recordNoVictims(p, &v, []string{fmt.Sprintf("%d %s", v.Nodes, preempt.Refused)})
 		return c.delayed(p, v, now), true
 	}
 	var best *preempt.Plan
@@ -267,7 +267,7 @@ func (c *Cycle) choosePlan(p *pod, a extend.Answer, now time.Time) (Verdict, boo
 		if slot == columns.None {
 			continue
 		}
-		plan, err := c.preemption.search.Check(p.preemptor(), slot, victims)
+		plan, err := c.nominations.search.Check(p.preemptor(), slot, victims)
 		if err != nil {
 			v.Failure = fmt.Sprintf("an extender chose a victim on node %s that cannot be one: %s", name, err)
 			return c.delayed(p, v, now), true

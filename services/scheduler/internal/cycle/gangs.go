@@ -125,7 +125,7 @@ func (c *Cycle) unite(g *gangState) {
 	if g.group == nil || !g.group.Together {
 		return
 	}
-	g.unit = c.preemption.units.New(g.group.Priority)
+	g.unit = c.victims.units.New(g.group.Priority)
 	for uid := range g.placed {
 		g.unit.Add(uid)
 	}
@@ -275,7 +275,7 @@ func (c *Cycle) shrink(g *gangState) {
 func (c *Cycle) withdraw(g *gangState) (pods []*pod) {
 	for _, p := range g.members() {
 		if p.nominated != "" {
-			c.nominate(p, "")
+			c.nominations.set(p, "")
 			pods = append(pods, p)
 		}
 	}
@@ -298,7 +298,7 @@ func (c *Cycle) resumeGangs(gained bool, now time.Time) {
 // resumeNominees requeues a group for whose Pods room is kept: at once when all of them fit there now, as they have
 // waited for nothing else. Its last victims are looked for where the last were found.
 func (c *Cycle) resumeNominees(g *gangState, now time.Time) {
-	if p := g.blocker; p != nil && g.waiting[p.UID] == p && c.blocks(p) && c.awaitsVictims(p) {
+	if p := g.blocker; p != nil && g.waiting[p.UID] == p && c.blocks(p) && c.nominations.awaitsVictims(p) {
 		return
 	}
 	members := g.members()
@@ -312,7 +312,7 @@ func (c *Cycle) resumeNominees(g *gangState, now time.Time) {
 	switch {
 	case g.blocker == nil && c.fitTogether(members):
 		c.queue.Activate(&g.Entry, now)
-	case !slices.ContainsFunc(members, c.awaitsVictims):
+	case !slices.ContainsFunc(members, c.nominations.awaitsVictims):
 		c.queue.Resume(&g.Entry, now)
 	}
 }
@@ -320,7 +320,7 @@ func (c *Cycle) resumeNominees(g *gangState, now time.Time) {
 // blocks reports whether the Pod keeps its group from the places that are kept for it, whatever the others do.
 func (c *Cycle) blocks(p *pod) bool {
 	slot := c.state.ReservedFor(p.UID)
-	return slot == columns.None || !p.class.LooksAtDomains() && !c.fitsNominated(p, slot)
+	return slot == columns.None || !p.class.LooksAtDomains() && !c.nominations.fits(p, slot)
 }
 
 // fitTogether reports whether all of these Pods fit now where room is kept for them. It leaves no trace.
@@ -329,7 +329,7 @@ func (c *Cycle) fitTogether(members []*pod) bool {
 	var placed []given
 	for _, p := range members {
 		one := given{pod: p, nominated: p.nominated}
-		if !c.takeNomination(p, &one.verdict) {
+		if !c.nominations.take(p, &one.verdict) {
 			break
 		}
 		c.assignBeside(p, one.verdict.Node)
@@ -384,7 +384,6 @@ func (c *Cycle) overtaken(v *Verdict) {
 		return
 	}
 	for _, victim := range v.Plan.Victims {
-		c.preemption.stays(victim.UID)
-		c.state.Note(victim.UID, false)
+		c.victims.spare(victim.UID)
 	}
 }

@@ -186,18 +186,18 @@ func (c *Cycle) renew(p *pod) {
 
 func (c *Cycle) giveNominated(p *pod, v *Verdict, among []columns.Slot) bool {
 	slot := c.state.ReservedFor(p.UID)
-	return (among == nil || slices.Contains(among, slot)) && c.passes(p, slot) && c.takeNomination(p, v)
+	return (among == nil || slices.Contains(among, slot)) && c.passes(p, slot) && c.nominations.take(p, v)
 }
 
 func (c *Cycle) giveBest(p *pod, v *Verdict, among []columns.Slot) bool {
-	defer c.holdNominees(p)()
+	defer c.nominations.hold(p)()
 	var choice class.Choice
 	var ok bool
 	switch {
 	case len(p.asks) > 0:
 		choice, ok = c.bestPassed(p, among)
 	case among == nil:
-		choice, _, ok = c.best(p)
+		choice, _, ok = c.nominations.best(p)
 	default:
 		choice, ok = p.class.BestAmong(c.state, among, nil)
 	}
@@ -209,13 +209,13 @@ func (c *Cycle) giveBest(p *pod, v *Verdict, among []columns.Slot) bool {
 
 // giveKept gives the Pod the first of the nodes where room is kept for Pods of lower priority, as outrank does.
 func (c *Cycle) giveKept(one *given, among []columns.Slot) bool {
-	over := slices.DeleteFunc(c.over(one.pod), func(slot columns.Slot) bool {
+	reserved := slices.DeleteFunc(c.nominations.nodesReservedBelow(one.pod), func(slot columns.Slot) bool {
 		return !c.passes(one.pod, slot) || among != nil && !slices.Contains(among, slot)
 	})
-	if len(over) == 0 {
+	if len(reserved) == 0 {
 		return false
 	}
-	slot := c.firstByName(over)
+	slot := c.nominations.firstByName(reserved)
 	one.verdict.Node, one.verdict.Feasible = c.state.Name(slot), 1
 	for _, r := range slices.Clone(c.state.Reservations(slot)) {
 		if r.Priority < one.pod.Priority {
@@ -229,7 +229,7 @@ func (c *Cycle) giveKept(one *given, among []columns.Slot) bool {
 func (c *Cycle) unseat(one *given, uid types.UID) {
 	if p := c.pods[uid]; p != nil {
 		one.displaced = append(one.displaced, seat{pod: p, node: p.nominated})
-		c.nominate(p, "")
+		c.nominations.set(p, "")
 	}
 }
 
@@ -238,12 +238,12 @@ func (c *Cycle) unseat(one *given, uid types.UID) {
 func (c *Cycle) undo(members []*pod, placed []given, gains int) {
 	for _, done := range slices.Backward(placed) {
 		c.giveUp(done.pod)
-		c.nominate(done.pod, done.nominated)
+		c.nominations.set(done.pod, done.nominated)
 		for _, o := range done.victims {
 			c.bringBack(o)
 		}
 		for _, k := range done.displaced {
-			c.nominate(k.pod, k.node)
+			c.nominations.set(k.pod, k.node)
 		}
 	}
 	for _, p := range members {
@@ -305,7 +305,7 @@ func (c *Cycle) refusalsOf(members []*pod) string {
 		if p.placed() {
 			continue
 		}
-		reasons := c.refusals(p)
+		reasons := c.nominations.refusals(p)
 		if p.answer != nil && len(p.answer.Left) == 0 {
 			reasons = append(reasons, refusedBy(p.answer.Failed)...)
 		}

@@ -37,7 +37,7 @@ func (c *Cycle) consultGang(g *gangState, members []*pod, now time.Time) bool {
 			return true
 		}
 		v := c.turn(g, p).verdict
-		release := c.holdNominees(p)
+		release := c.nominations.hold(p)
 		asks := c.consult(p, &v)
 		release()
 		if !asks {
@@ -93,7 +93,7 @@ func (c *Cycle) passes(p *pod, slot columns.Slot) bool {
 
 // bestPassed returns the best of the nodes, of all if they are nil, onto which the extenders let the Pod.
 func (c *Cycle) bestPassed(p *pod, among []columns.Slot) (class.Choice, bool) {
-	takers := slices.DeleteFunc(c.takers(p), func(slot columns.Slot) bool {
+	takers := slices.DeleteFunc(c.nominations.takers(p), func(slot columns.Slot) bool {
 		return !c.passes(p, slot) || among != nil && !slices.Contains(among, slot)
 	})
 	return p.class.BestAmong(c.state, takers, func(slot columns.Slot) int64 {

@@ -33,7 +33,7 @@ func (c *Cycle) preemptForGang(g *gangState, members []*pod) (plans []room, why 
 		return nil, "not eligible due to preemptionPolicy=Never."
 	case slices.ContainsFunc(members, c.preemptVerb):
 		return nil, "not eligible due to an extender with preemptVerb, which is asked about pods alone."
-	case slices.ContainsFunc(members, c.awaitsVictims):
+	case slices.ContainsFunc(members, c.nominations.awaitsVictims):
 		return nil, "not eligible due to a terminating pod on the nominated node."
 	}
 	n := g.count()
@@ -47,7 +47,7 @@ func (c *Cycle) preemptForGang(g *gangState, members []*pod) (plans []room, why 
 	}
 	for _, p := range members { // who gets no room waits for nobody
 		if !slices.ContainsFunc(plans, func(r room) bool { return r.pod == p }) {
-			c.nominate(p, "")
+			c.nominations.set(p, "")
 		}
 	}
 	return plans, why
@@ -101,9 +101,9 @@ func (c *Cycle) makeRoom(g *gangState, p *pod, r *room, among []columns.Slot) bo
 	asks := preempt.Preemptor{UID: p.UID, Class: p.class, Priority: g.Priority}
 	var plan *preempt.Plan
 	if among == nil {
-		plan, _ = c.preemption.search.Find(asks)
+		plan, _ = c.nominations.search.Find(asks)
 	} else {
-		plan = c.preemption.search.FindAmong(asks, among)
+		plan = c.nominations.search.FindAmong(asks, among)
 	}
 	if plan == nil {
 		return false
@@ -136,7 +136,7 @@ func (c *Cycle) takeAway(victim *corev1.Pod) (gone, bool) {
 	}
 	out := gone{Occupant: on[i], node: node}
 	c.state.RemovePod(victim.UID)
-	c.preemption.budgets.Disrupt(victim)
+	c.victims.budgets.Disrupt(victim)
 	c.book.Wait(victim)
 	c.book.Moved(c.state)
 	return out, true
@@ -144,7 +144,7 @@ func (c *Cycle) takeAway(victim *corev1.Pod) (gone, bool) {
 
 func (c *Cycle) bringBack(o gone) {
 	c.state.SetPod(o.Pod, o.node, o.Usage)
-	c.preemption.budgets.Seen(o.Pod.UID)
+	c.victims.budgets.Seen(o.Pod.UID)
 	c.book.Use(o.Pod, o.node)
 	c.book.Moved(c.state)
 }
@@ -173,14 +173,13 @@ func (c *Cycle) makeWay(r *room, why string, now time.Time) {
 	if len(r.plan.Victims) > 0 {
 		p.enter(evicting)
 	}
-	c.nominate(p, r.verdict.Node)
+	c.nominations.set(p, r.verdict.Node)
 }
 
 // chosen notes that Pods are about to be evicted.
 func (c *Cycle) chosen(victims []*corev1.Pod) {
 	for _, victim := range victims {
-		c.preemption.goes(victim)
-		c.state.Note(victim.UID, false)
+		c.victims.choose(victim)
 		if g := c.goesWith(victim.UID); g != nil {
 			g.evicted = victim
 			c.gangs.spoken[g] = true

@@ -19,13 +19,13 @@ import (
 func (c *Cycle) reprieve(members []*pod, rooms []room) (cost preempt.Cost, misfit *pod) {
 	mark, units := c.state.Gains(), c.units(rooms)
 	if len(units) == 0 {
-		cost, _ = c.preemption.search.Cost(nil)
+		cost, _ = c.nominations.search.Cost(nil)
 		return cost, nil
 	}
 	for i := range rooms {
 		c.takeAll(rooms[i].victims)
 		for _, k := range rooms[i].displaced {
-			c.nominate(k.pod, "")
+			c.nominations.set(k.pod, "")
 		}
 	}
 	misfit = c.stand(rooms)
@@ -54,7 +54,7 @@ func (c *Cycle) units(rooms []room) (units [][]gone) {
 			nodes[o.Pod.UID] = o.node
 		}
 	}
-	for _, pods := range c.preemption.search.Order(victims) {
+	for _, pods := range c.nominations.search.Order(victims) {
 		unit := make([]gone, 0, len(pods))
 		for _, o := range pods {
 			unit = append(unit, gone{Occupant: o, node: nodes[o.Pod.UID]})
@@ -107,7 +107,7 @@ func (c *Cycle) stepBack(rooms []room) {
 	for _, r := range slices.Backward(rooms) {
 		if r.pod.placed() {
 			c.giveUp(r.pod)
-			c.nominate(r.pod, r.nominated)
+			c.nominations.set(r.pod, r.nominated)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (c *Cycle) stepBack(rooms []room) {
 // fitsChosen reports whether the Pod fits on the node that was chosen for it: now or, as for any that takes the room of
 // others, when those of lower priority are gone that leave.
 func (c *Cycle) fitsChosen(p *pod, slot columns.Slot) bool {
-	if c.state.ReservedFor(p.UID) == slot && c.fitsNominated(p, slot) {
+	if c.state.ReservedFor(p.UID) == slot && c.nominations.fits(p, slot) {
 		return true
 	}
 	var t columns.Trial
@@ -125,12 +125,12 @@ func (c *Cycle) fitsChosen(p *pod, slot columns.Slot) bool {
 			t.Release(&r)
 		}
 	}
-	c.expect(p, &t, slot)
+	c.nominations.expect(p, &t, slot)
 	if p.class.Refuse(c.state, t.Node()) == 0 {
 		return true
 	}
 	for _, o := range c.state.Occupants(slot) {
-		if o.Priority < p.Priority && c.leaves(o.Pod) {
+		if o.Priority < p.Priority && c.victims.leave(o.Pod) {
 			t.Remove(&o)
 		}
 	}
@@ -150,7 +150,7 @@ func (c *Cycle) crowds(victim gone, rooms []room) bool {
 		var t columns.Trial
 		t.Start(c.state, slot)
 		for k := range on {
-			if on[k].Pod.UID == p.UID || c.leaves(on[k].Pod) {
+			if on[k].Pod.UID == p.UID || c.victims.leave(on[k].Pod) {
 				t.Remove(&on[k])
 			}
 		}
@@ -192,7 +192,7 @@ func (c *Cycle) costOf(rooms []room) preempt.Cost {
 			victims = append(victims, o.Occupant)
 		}
 	}
-	cost, violated := c.preemption.search.Cost(victims)
+	cost, violated := c.nominations.search.Cost(victims)
 	for i := range rooms {
 		r := &rooms[i]
 		r.plan.Violations = 0

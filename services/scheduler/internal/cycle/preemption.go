@@ -20,147 +20,19 @@ import (
 // for it in the columns, so that nobody else of its priority or below is given what its victims leave. It is tried
 // again when they are gone, or when another node can take it.
 
-// preemption is what all preemptors have in common.
-type preemption struct {
-	search  *preempt.Search
-	budgets *preempt.Budgets
-	units   *preempt.Units
-	going   map[types.UID]bool // victims that the API does not show to be leaving yet
-	left    []string           // nodes that went since the last requeue
-	across  map[types.UID]bool // nominees that may wait for victims on other nodes
-}
-
-// nominee is the part of a pod that is about its nomination.
-type nominee struct {
-	nominated string // the node on which room is kept for it
-	shown     string // status.nominatedNodeName of the newest version
-}
-
-func newPreemption(state *columns.State) preemption {
-	p := preemption{budgets: preempt.NewBudgets(), units: preempt.NewUnits(), going: map[types.UID]bool{},
-		across: map[types.UID]bool{}}
-	going := p.going
-	p.search = preempt.New(state, p.budgets, p.units, func(o *corev1.Pod) bool { return going[o.UID] || preempted(o) })
-	return p
-}
-
-// preempted reports whether the API shows that the Pod leaves to make room for another.
-func preempted(p *corev1.Pod) bool {
-	return p.DeletionTimestamp != nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue &&
-			c.Reason == corev1.PodReasonPreemptionByScheduler
-	})
-}
-
 // SetBudget notes a PodDisruptionBudget that is new or changed.
-func (c *Cycle) SetBudget(pdb *policyv1.PodDisruptionBudget) { c.preemption.budgets.Set(pdb) }
+func (c *Cycle) SetBudget(pdb *policyv1.PodDisruptionBudget) { c.victims.budgets.Set(pdb) }
 
 // RemoveBudget notes that a PodDisruptionBudget is gone.
-func (c *Cycle) RemoveBudget(pdb *policyv1.PodDisruptionBudget) { c.preemption.budgets.Remove(pdb) }
-
-// goes notes that a Pod is about to be evicted.
-func (p *preemption) goes(victim *corev1.Pod) {
-	p.going[victim.UID] = true
-	p.budgets.Disrupt(victim)
-	p.units.Touch(victim.UID)
-}
-
-// stays notes that a Pod is not evicted after all, or that the API shows it.
-func (p *preemption) stays(uid types.UID) {
-	delete(p.going, uid)
-	p.budgets.Seen(uid)
-	p.units.Touch(uid)
-}
-
-// watchLeaving notes whether the API shows that a Pod with a node is leaving.
-func (c *Cycle) watchLeaving(p *corev1.Pod) {
-	if p.DeletionTimestamp == nil {
-		return
-	}
-	c.preemption.stays(p.UID)
-	c.state.Note(p.UID, false)
-}
-
-// nominate keeps room for the Pod on the node, or none.
-func (c *Cycle) nominate(p *pod, node string) {
-	if p.nominated = node; p.waits() {
-		p.rest()
-	}
-	delete(c.preemption.across, p.UID)
-	if node != "" && p.profile.PreemptsAcross {
-		c.preemption.across[p.UID] = true
-	}
-	c.book.Keep(p.UID, node != "")
-	if node == "" {
-		c.state.Unreserve(p.UID, !p.placed() || c.state.ReservedFor(p.UID) != c.state.Slot(p.node))
-		return
-	}
-	c.state.Reserve(node, columns.Reservation{UID: p.UID, Pod: p.object, Usage: p.class.Pod.Usage,
-		Priority: p.Priority})
-}
-
-// followNomination takes over a nomination that another process wrote. What this process decided lately is not undone
-// by an old version of the Pod.
-func (c *Cycle) followNomination(p *pod, o *corev1.Pod) {
-	if now := o.Status.NominatedNodeName; now != p.shown {
-		p.shown = now
-		if !p.placed() && p.phase != evicting {
-			p.nominated = now
-		}
-	}
-}
-
-// takeNomination gives a Pod the node that it is nominated for, if it fits there now and those fit that are nominated
-// beside it once the Pods are gone that leave.
-func (c *Cycle) takeNomination(p *pod, v *Verdict) bool {
-	slot := c.state.ReservedFor(p.UID)
-	if slot == columns.None || !c.fitsNominated(p, slot) {
-		return false
-	}
-	v.Node, v.Feasible = c.state.Name(slot), 1
-	return true
-}
-
-func (c *Cycle) fitsNominated(p *pod, slot columns.Slot) bool {
-	if !c.state.Known(slot) {
-		return false
-	}
-	var now, later columns.Trial
-	now.Start(c.state, slot)
-	later.Start(c.state, slot)
-	for _, r := range c.state.Reservations(slot) {
-		now.Release(&r)
-		if r.UID == p.UID || r.Priority < p.Priority {
-			later.Release(&r)
-		}
-	}
-	c.expect(p, &later, slot)
-	if p.class.Refuse(c.state, now.Node()) != 0 {
-		return false
-	}
-	for _, o := range c.state.Occupants(slot) {
-		if c.leaves(o.Pod) {
-			later.Remove(&o)
-		}
-	}
-	return p.class.Refuse(c.state, later.Node()) == 0
-}
-
-func (c *Cycle) leaves(p *corev1.Pod) bool { return c.preemption.going[p.UID] || preempted(p) }
-
-// over returns the nodes on which the Pod fits but for what is kept there for Pods of lower priority.
-func (c *Cycle) over(p *pod) []columns.Slot {
-	return slices.DeleteFunc(c.state.ReservedBelow(p.Priority),
-		func(slot columns.Slot) bool { return !c.fitsOver(p, slot) })
-}
+func (c *Cycle) RemoveBudget(pdb *policyv1.PodDisruptionBudget) { c.victims.budgets.Remove(pdb) }
 
 // outrank gives a Pod that fits nowhere the first of these nodes. The Pods of lower priority for which room is kept
 // there look for another.
-func (c *Cycle) outrank(p *pod, over []columns.Slot, v *Verdict, now time.Time) bool {
-	if len(over) == 0 {
+func (c *Cycle) outrank(p *pod, reserved []columns.Slot, v *Verdict, now time.Time) bool {
+	if len(reserved) == 0 {
 		return false
 	}
-	best := c.firstByName(over)
+	best := c.nominations.firstByName(reserved)
 	v.Node, v.Feasible = c.state.Name(best), 1
 	for _, r := range slices.Clone(c.state.Reservations(best)) {
 		if r.Priority < p.Priority {
@@ -170,28 +42,6 @@ func (c *Cycle) outrank(p *pod, over []columns.Slot, v *Verdict, now time.Time) 
 	return true
 }
 
-func (c *Cycle) firstByName(slots []columns.Slot) columns.Slot {
-	return slices.MinFunc(slots, func(a, b columns.Slot) int {
-		return strings.Compare(c.state.Name(a), c.state.Name(b))
-	})
-}
-
-// fitsOver reports whether the Pod fits on the node without what is kept there for Pods of lower priority.
-func (c *Cycle) fitsOver(p *pod, slot columns.Slot) bool {
-	if !c.state.Known(slot) {
-		return false
-	}
-	var t columns.Trial
-	t.Start(c.state, slot)
-	for _, r := range c.state.Reservations(slot) {
-		if r.Priority < p.Priority || r.UID == p.UID {
-			t.Release(&r)
-		}
-	}
-	c.expect(p, &t, slot)
-	return p.class.Refuse(c.state, t.Node()) == 0
-}
-
 // displace takes its nomination from a Pod, which is tried again at once. A group that lacks one of its places has no
 // use of the others.
 func (c *Cycle) displace(uid types.UID, now time.Time) {
@@ -199,13 +49,23 @@ func (c *Cycle) displace(uid types.UID, now time.Time) {
 	if p == nil {
 		return
 	}
-	c.nominate(p, "")
+	c.nominations.set(p, "")
 	if p.gang != nil {
 		c.withdraw(p.gang)
 		c.queue.Activate(&p.gang.Entry, now)
 		return
 	}
 	c.queue.Activate(&p.Entry, now)
+}
+
+// displaceAcross lets those look for another node whom a Pod that comes first keeps from theirs.
+func (c *Cycle) displaceAcross(p *pod, now time.Time) {
+	if len(c.nominations.across) == 0 {
+		return
+	}
+	for _, uid := range c.nominations.disturbed(p, c.state.Slot(p.node)) {
+		c.displace(uid, now)
+	}
 }
 
 // preempt looks for a node where the Pod fits once Pods of lower priority are gone, and nominates it.
@@ -217,19 +77,19 @@ func (c *Cycle) preempt(p *pod, v *Verdict, now time.Time) {
 	case never(p.object):
 		v.Preemption = "not eligible due to preemptionPolicy=Never."
 		return
-	case c.awaitsVictims(p):
+	case c.nominations.awaitsVictims(p):
 		v.Preemption = "not eligible due to a terminating pod on the nominated node."
 		return
 	}
 	if c.consultPlans(p, v) {
 		return
 	}
-	plan, reasons := c.preemption.search.Find(p.preemptor())
+	plan, reasons := c.nominations.search.Find(p.preemptor())
 	if plan == nil && p.profile.PreemptsAcross {
-		plan, v.Untried = c.preemption.search.FindAcross(p.preemptor())
+		plan, v.Untried = c.nominations.search.FindAcross(p.preemptor())
 	}
 	if plan == nil {
-		c.spare(p, v, counted(c.others(p, reasons)))
+		c.recordNoVictims(p, v, counted(c.others(p, reasons)))
 		return
 	}
 	c.carryOut(p, v, plan, now)
@@ -239,10 +99,10 @@ func (p *pod) preemptor() preempt.Preemptor {
 	return preempt.Preemptor{UID: p.UID, Class: p.class, Priority: p.Priority}
 }
 
-// spare notes why the Pod takes nobody's room.
-func (c *Cycle) spare(p *pod, v *Verdict, why []string) {
+// recordNoVictims notes why the Pod takes nobody's room.
+func (c *Cycle) recordNoVictims(p *pod, v *Verdict, why []string) {
 	v.Preemption, v.Nominated = available(v.Nodes, why), ""
-	c.nominate(p, "")
+	c.nominations.set(p, "")
 }
 
 // carryOut notes that the Pod takes the room of others.
@@ -255,7 +115,7 @@ func (c *Cycle) carryOut(p *pod, v *Verdict, plan *preempt.Plan, now time.Time) 
 	if len(plan.Victims) > 0 {
 		p.enter(evicting)
 	}
-	c.nominate(p, v.Nominated)
+	c.nominations.set(p, v.Nominated)
 }
 
 func counted(reasons []class.Reason) []string {
@@ -270,29 +130,10 @@ func never(p *corev1.Pod) bool {
 	return p.Spec.PreemptionPolicy != nil && *p.Spec.PreemptionPolicy == corev1.PreemptNever
 }
 
-// awaitsVictims reports whether Pods of lower priority leave the node that the Pod is nominated for. It takes no more
-// room while they do, unless the node is of no use to it any more.
-func (c *Cycle) awaitsVictims(p *pod) bool {
-	slot := c.state.ReservedFor(p.UID)
-	if slot == columns.None || !c.state.Known(slot) {
-		return false
-	}
-	if r := p.class.Refuse(c.state, c.state.Node(slot)); r != 0 && !p.class.Curable(r) {
-		return false
-	}
-	if p.profile.PreemptsAcross && c.preemption.search.AwaitsAcross(p.preemptor(), slot) {
-		return true
-	}
-	return slices.ContainsFunc(c.state.Occupants(slot), func(o columns.Occupant) bool {
-		return o.Priority < p.Priority && c.leaves(o.Pod)
-	})
-}
-
 // Evicted notes what became of the Plan of a Pod: which of its victims were not evicted, and why.
 func (c *Cycle) Evicted(uid types.UID, spared []types.UID, err error, now time.Time) {
 	for _, victim := range spared {
-		c.preemption.stays(victim)
-		c.state.Note(victim, false)
+		c.victims.spare(victim)
 	}
 	p := c.pods[uid]
 	if p == nil || p.phase != evicting {
@@ -300,7 +141,7 @@ func (c *Cycle) Evicted(uid types.UID, spared []types.UID, err error, now time.T
 	}
 	p.rest()
 	if err != nil {
-		c.nominate(p, p.shown)
+		c.nominations.set(p, p.shown)
 	}
 	if p.gang != nil {
 		c.evictedForGang(p, err, now)
@@ -340,9 +181,9 @@ func (c *Cycle) requeueNominees(now time.Time, slots ...columns.Slot) {
 			case p == nil || p.placed():
 			case p.gang != nil:
 				groups = append(groups, p.gang)
-			case c.fitsNominated(p, slot):
+			case c.nominations.fits(p, slot):
 				c.queue.Activate(&p.Entry, now)
-			case !c.awaitsVictims(p):
+			case !c.nominations.awaitsVictims(p):
 				c.queue.Resume(&p.Entry, now)
 			}
 		}
@@ -356,7 +197,7 @@ func (c *Cycle) requeueNominees(now time.Time, slots ...columns.Slot) {
 
 // requeueOfLeft requeues the Pods that are nominated for nodes that are gone.
 func (c *Cycle) requeueOfLeft(now time.Time) {
-	for _, name := range c.preemption.left {
+	for _, name := range c.left {
 		slot := c.state.Slot(name)
 		if slot == columns.None || c.state.Known(slot) {
 			continue
@@ -365,7 +206,7 @@ func (c *Cycle) requeueOfLeft(now time.Time) {
 			c.displace(r.UID, now)
 		}
 	}
-	c.preemption.left = nil
+	c.left = nil
 }
 
 // requeueOver requeues, of each class, the most urgent Pod to which a node that became better may give room that Pods
@@ -388,7 +229,7 @@ func (c *Cycle) requeueOver(slot columns.Slot, classes map[class.ID]*class.Class
 		}
 		p := c.pods[e.UID]
 		asks := p.preemptor()
-		if c.fitsOver(p, slot) || !never(p.object) && c.preemption.search.Helps(asks, slot) {
+		if c.nominations.fitsAbove(p, slot) || !never(p.object) && c.nominations.search.Helps(asks, slot) {
 			c.queue.Resume(e, now)
 		}
 	}

@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -78,7 +79,7 @@ func (c *Cycle) mayLeaveRoom(p *pod) {
 
 // requeueGained requeues Pods for the nodes and the domains that may have become better since the last call.
 func (c *Cycle) requeueGained(now time.Time) {
-	c.preemption.units.Note(c.state)
+	c.victims.units.Note(c.state)
 	c.requeueAmong(c.unschedulable.again, now)
 	clear(c.unschedulable.again)
 	c.requeueOfLeft(now)
@@ -118,6 +119,19 @@ func (c *Cycle) requeueAmong(classes map[class.ID]*class.Class, now time.Time) {
 			continue
 		}
 		c.requeueMore(waiting, now)
+	}
+}
+
+// requeueAcross requeues the Pods whose victims on other nodes are gone.
+func (c *Cycle) requeueAcross(now time.Time) {
+	if len(c.nominations.across) == 0 {
+		return
+	}
+	for _, uid := range slices.Sorted(maps.Keys(c.nominations.across)) {
+		p, slot := c.pods[uid], c.state.ReservedFor(uid)
+		if p != nil && !p.placed() && slot != columns.None && c.nominations.fits(p, slot) {
+			c.queue.Activate(&p.Entry, now)
+		}
 	}
 }
 

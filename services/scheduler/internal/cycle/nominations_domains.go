@@ -10,39 +10,39 @@ import (
 // Pods that are nominated for a node count in no domain. A Pod of no higher priority goes to such a node only if it
 // fits there with them and without them, as they may never come.
 
-// holdNominees has the nodes refuse the Pod where it would not fit beside the Pods that are nominated for them, until
+// hold has the nodes refuse the Pod where it would not fit beside the Pods that are nominated for them, until
 // the returned function is called.
-func (c *Cycle) holdNominees(p *pod) func() {
-	held := c.heldFrom(p)
+func (n *nominations) hold(p *pod) func() {
+	held := n.heldFrom(p)
 	if len(held) == 0 {
 		return func() {}
 	}
-	p.class.Hold(c.state, held)
+	p.class.Hold(n.state, held)
 	of := p.class
-	return func() { of.Hold(c.state, nil) }
+	return func() { of.Hold(n.state, nil) }
 }
 
-func (c *Cycle) heldFrom(p *pod) map[columns.Slot]class.Refusal {
+func (n *nominations) heldFrom(p *pod) map[columns.Slot]class.Refusal {
 	if !p.class.LooksAtDomains() {
 		return nil
 	}
 	var awaited []columns.Slot
-	for _, counts := range p.class.FilterDomains(c.state) {
-		awaited = slices.AppendSeq(awaited, c.state.Awaited(counts.Term))
+	for _, counts := range p.class.FilterDomains(n.state) {
+		awaited = slices.AppendSeq(awaited, n.state.Awaited(counts.Term))
 	}
-	if len(awaited) == 0 || p.class.Feasible(c.state) == 0 {
+	if len(awaited) == 0 || p.class.Feasible(n.state) == 0 {
 		return nil // or it fits nowhere as it is
 	}
 	slices.Sort(awaited)
 	held := map[columns.Slot]class.Refusal{}
 	var t columns.Trial
 	for _, slot := range slices.Compact(awaited) {
-		if !c.state.Known(slot) || p.class.Refuses(c.state, slot) {
+		if !n.state.Known(slot) || p.class.Refuses(n.state, slot) {
 			continue
 		}
-		t.Start(c.state, slot)
-		if c.expect(p, &t, slot); t.Node().Expects() {
-			if r := p.class.Refuse(c.state, t.Node()); r != 0 {
+		t.Start(n.state, slot)
+		if n.expect(p, &t, slot); t.Node().Expects() {
+			if r := p.class.Refuse(n.state, t.Node()); r != 0 {
 				held[slot] = r
 			}
 		}
@@ -51,17 +51,17 @@ func (c *Cycle) heldFrom(p *pod) map[columns.Slot]class.Refusal {
 }
 
 // refusals returns why no node can take the Pod; nothing where one can.
-func (c *Cycle) refusals(p *pod) []class.Reason {
-	defer c.holdNominees(p)()
-	if p.class.Feasible(c.state) > 0 {
+func (n *nominations) refusals(p *pod) []class.Reason {
+	defer n.hold(p)()
+	if p.class.Feasible(n.state) > 0 {
 		return nil
 	}
-	return p.class.Refusals(c.state)
+	return p.class.Refusals(n.state)
 }
 
 // expect has those count on the node that are nominated for it and come before the Pod.
-func (c *Cycle) expect(p *pod, t *columns.Trial, slot columns.Slot) {
-	on := c.state.Reservations(slot)
+func (n *nominations) expect(p *pod, t *columns.Trial, slot columns.Slot) {
+	on := n.state.Reservations(slot)
 	for i := range on {
 		if on[i].UID != p.UID && on[i].Priority >= p.Priority {
 			t.Expect(&on[i])
