@@ -59,7 +59,7 @@ type Cycle struct {
 	queue         *queue.Queue
 	pods          map[types.UID]*pod // those of ours that have no node in the API
 	byName        map[types.NamespacedName]types.UID
-	unschedulable unschedulable
+	unschedulable *unschedulable
 	book          *volumes.Book
 	devices       *devices.Book
 	waits         waits
@@ -94,19 +94,13 @@ type pod struct {
 // New returns a Cycle that knows no node and no Pod, and leads no profile.
 func New(config Config) *Cycle {
 	c := &Cycle{
-		profiles: map[string]*rules.Profile{},
-		leading:  map[string]bool{},
-		state:    columns.New(config.Seed),
-		classes:  class.NewSet(),
-		queue:    queue.New(config.Backoff),
-		pods:     map[types.UID]*pod{},
-		byName:   map[types.NamespacedName]types.UID{},
-		unschedulable: unschedulable{
-			anywhere: map[class.ID]*class.Class{},
-			pinned:   map[string]map[class.ID]*class.Class{},
-			domains:  map[class.ID]*class.Class{},
-			again:    map[class.ID]*class.Class{},
-		},
+		profiles:   map[string]*rules.Profile{},
+		leading:    map[string]bool{},
+		state:      columns.New(config.Seed),
+		classes:    class.NewSet(),
+		queue:      queue.New(config.Backoff),
+		pods:       map[types.UID]*pod{},
+		byName:     map[types.NamespacedName]types.UID{},
 		book:       volumes.New(),
 		devices:    devices.New(),
 		groups:     groups.New(),
@@ -121,6 +115,7 @@ func New(config Config) *Cycle {
 	c.extenders = newExtenders(config.Extenders)
 	c.victims = newVictims(c.state)
 	c.nominations = newNominations(c.state, c.book, c.victims)
+	c.unschedulable = newUnschedulable(c.nominations, c.queue, c.pods)
 	return c
 }
 
@@ -252,13 +247,13 @@ func (c *Cycle) conclude(p *pod, v Verdict, now time.Time) Verdict {
 	}
 	if v.Node == "" {
 		if p.phase != evicting {
-			c.setUnschedulable(p, now)
+			c.unschedulable.put(p, now)
 		}
 		return v
 	}
 	v.Steps = c.assign(p, v.Node)
 	c.displaceAcross(p, now)
-	c.requeueMore(p.class, now)
+	c.unschedulable.requeueMore(p.class, now)
 	return v
 }
 
@@ -371,7 +366,7 @@ func (c *Cycle) classify(p *pod, o *corev1.Pod) bool {
 	}
 	changed := p.class != joined || isGated(p.object) != isGated(o)
 	if changed {
-		c.dequeue(p)
+		c.unschedulable.remove(p)
 		p.last, p.answer = nil, nil
 	}
 	p.object, p.class, p.unread, p.stale = o, joined, false, false
@@ -391,7 +386,7 @@ func (c *Cycle) forget(uid types.UID) {
 	if p == nil {
 		return
 	}
-	c.dequeue(p)
+	c.unschedulable.remove(p)
 	c.nominations.set(p, "")
 	c.classes.Leave(p.class)
 	c.book.Forget(uid)

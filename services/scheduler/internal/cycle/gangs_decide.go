@@ -263,7 +263,7 @@ func (c *Cycle) placeGang(g *gangState, members []*pod, placed []given, now time
 		done.pod.last = &v
 		g.unit.Add(done.pod.UID)
 		c.gangs.decided = append(c.gangs.decided, v)
-		c.requeueMore(done.pod.class, now)
+		c.unschedulable.requeueMore(done.pod.class, now)
 	}
 	members = slices.DeleteFunc(slices.Clone(members), (*pod).placed)
 	if len(members) > 0 {

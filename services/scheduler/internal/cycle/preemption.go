@@ -13,7 +13,6 @@ import (
 	"keelson.dev/services/scheduler/internal/class"
 	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/preempt"
-	"keelson.dev/services/scheduler/internal/queue"
 )
 
 // A Pod that fits nowhere may take the room of Pods of lower priority. It is nominated for the node: room is kept there
@@ -154,8 +153,8 @@ func (c *Cycle) Evicted(uid types.UID, spared []types.UID, err error, now time.T
 	case err != nil:
 		c.queue.Delay(&p.Entry, now)
 	default:
-		c.setUnschedulable(p, now)
-		c.requeueMore(p.class, now)
+		c.unschedulable.put(p, now)
+		c.unschedulable.requeueMore(p.class, now)
 		if slot := c.state.ReservedFor(uid); slot != columns.None {
 			c.requeueNominees(now, slot)
 		}
@@ -170,33 +169,8 @@ func (c *Cycle) Nominated(uid types.UID) string {
 	return ""
 }
 
-// requeueNominees requeues the Pods that are nominated for these nodes: those that fit there now whatever their delay,
-// as they have waited for nothing else, and those whose victims are gone in vain.
-func (c *Cycle) requeueNominees(now time.Time, slots ...columns.Slot) {
-	var groups []*gangState
-	for _, slot := range slots {
-		for _, r := range c.state.Reservations(slot) {
-			p := c.pods[r.UID]
-			switch {
-			case p == nil || p.placed():
-			case p.gang != nil:
-				groups = append(groups, p.gang)
-			case c.nominations.fits(p, slot):
-				c.queue.Activate(&p.Entry, now)
-			case !c.nominations.awaitsVictims(p):
-				c.queue.Resume(&p.Entry, now)
-			}
-		}
-	}
-	for i, g := range groups {
-		if !slices.Contains(groups[:i], g) {
-			c.resumeNominees(g, now)
-		}
-	}
-}
-
-// requeueOfLeft requeues the Pods that are nominated for nodes that are gone.
-func (c *Cycle) requeueOfLeft(now time.Time) {
+// displaceOfLeft lets the Pods look for another node that are nominated for one that is gone.
+func (c *Cycle) displaceOfLeft(now time.Time) {
 	for _, name := range c.left {
 		slot := c.state.Slot(name)
 		if slot == columns.None || c.state.Known(slot) {
@@ -207,32 +181,6 @@ func (c *Cycle) requeueOfLeft(now time.Time) {
 		}
 	}
 	c.left = nil
-}
-
-// requeueOver requeues, of each class, the most urgent Pod to which a node that became better may give room that Pods
-// of lower priority have, or that is kept for them.
-func (c *Cycle) requeueOver(slot columns.Slot, classes map[class.ID]*class.Class, now time.Time) {
-	lowest, ok := c.state.LowestPriority()
-	for _, r := range c.state.Reservations(slot) {
-		lowest, ok = min(lowest, r.Priority), true
-	}
-	if !ok || !c.state.Known(slot) {
-		return
-	}
-	for id := range classes {
-		e := c.queue.MostUrgent(id, func(e *queue.Entry) bool {
-			p := c.pods[e.UID]
-			return e.Priority > lowest && p.nominated == "" && p.profile.Preempts
-		})
-		if e == nil {
-			continue
-		}
-		p := c.pods[e.UID]
-		asks := p.preemptor()
-		if c.nominations.fitsAbove(p, slot) || !never(p.object) && c.nominations.search.Helps(asks, slot) {
-			c.queue.Resume(e, now)
-		}
-	}
 }
 
 // explainPreemption says what the last try found out about the room of others.

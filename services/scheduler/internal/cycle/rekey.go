@@ -102,13 +102,7 @@ func (c *Cycle) heed(p *pod) {
 	if joined == p.class {
 		return
 	}
-	c.unschedulable.again[p.class.ID] = p.class // it may have been requeued in place of another
-	p.class = joined
-	c.queue.Reclass(&p.Entry, joined.ID)
-	if c.queue.HasUnschedulable(joined.ID) {
-		c.unschedulable.add(joined)
-		c.unschedulable.again[joined.ID] = joined
-	}
+	c.unschedulable.reclass(p, joined)
 }
 
 // SetGroup notes a Service or a controller that is new or changed.
