@@ -69,7 +69,7 @@ type Cycle struct {
 	victims       *victims
 	nominations   *nominations
 	left          []string // nodes that went since the last requeue
-	extenders     extenders
+	extenders     *extenders
 	resizes       map[types.NamespacedName]*corev1.Pod // Pods with a node that put off their resize
 }
 
@@ -112,9 +112,9 @@ func New(config Config) *Cycle {
 		c.profiles[config.Profiles[i].Name] = &config.Profiles[i]
 	}
 	c.terms = termsOf(config.Profiles)
-	c.extenders = newExtenders(config.Extenders)
 	c.victims = newVictims(c.state)
 	c.nominations = newNominations(c.state, c.book, c.victims)
+	c.extenders = newExtenders(config.Extenders, c.nominations, c.queue)
 	c.unschedulable = newUnschedulable(c.nominations, c.queue, c.pods)
 	return c
 }
@@ -208,14 +208,14 @@ func (c *Cycle) Next(now time.Time) (Verdict, bool) {
 	if v, ok := c.nextDecided(); ok {
 		return v, true
 	}
-	c.releaseLines(now)
+	c.extenders.releaseLines(now)
 	for {
 		e, ok := c.queue.Pop(now)
 		if !ok {
 			return Verdict{}, false
 		}
 		if p := c.pods[e.UID]; p != nil {
-			if c.hold(p, now) {
+			if c.extenders.hold(p, now) {
 				continue
 			}
 			c.reread(p)
@@ -241,8 +241,7 @@ func (c *Cycle) catchUp(now time.Time) {
 func (c *Cycle) conclude(p *pod, v Verdict, now time.Time) Verdict {
 	p.last = &v
 	if v.Question != nil {
-		c.extenders.occupy(v.Question)
-		p.ask(v.Question)
+		c.extenders.ask(p, v.Question)
 		return v
 	}
 	if v.Node == "" {
@@ -403,7 +402,7 @@ func (c *Cycle) decide(p *pod, now time.Time) Verdict {
 	v := c.verdict(p)
 	c.classes.Touch(p.class, c.state)
 	defer c.nominations.hold(p)()
-	if c.consult(p, &v) {
+	if c.extenders.consult(p, &v) {
 		return v
 	}
 	if c.nominations.take(p, &v) {

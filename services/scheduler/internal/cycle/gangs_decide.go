@@ -186,7 +186,7 @@ func (c *Cycle) renew(p *pod) {
 
 func (c *Cycle) giveNominated(p *pod, v *Verdict, among []columns.Slot) bool {
 	slot := c.state.ReservedFor(p.UID)
-	return (among == nil || slices.Contains(among, slot)) && c.passes(p, slot) && c.nominations.take(p, v)
+	return (among == nil || slices.Contains(among, slot)) && c.extenders.passes(p, slot) && c.nominations.take(p, v)
 }
 
 func (c *Cycle) giveBest(p *pod, v *Verdict, among []columns.Slot) bool {
@@ -195,7 +195,7 @@ func (c *Cycle) giveBest(p *pod, v *Verdict, among []columns.Slot) bool {
 	var ok bool
 	switch {
 	case len(p.asks) > 0:
-		choice, ok = c.bestPassed(p, among)
+		choice, ok = c.extenders.best(p, p.answer, among)
 	case among == nil:
 		choice, _, ok = c.nominations.best(p)
 	default:
@@ -210,7 +210,7 @@ func (c *Cycle) giveBest(p *pod, v *Verdict, among []columns.Slot) bool {
 // giveKept gives the Pod the first of the nodes where room is kept for Pods of lower priority, as outrank does.
 func (c *Cycle) giveKept(one *given, among []columns.Slot) bool {
 	reserved := slices.DeleteFunc(c.nominations.nodesReservedBelow(one.pod), func(slot columns.Slot) bool {
-		return !c.passes(one.pod, slot) || among != nil && !slices.Contains(among, slot)
+		return !c.extenders.passes(one.pod, slot) || among != nil && !slices.Contains(among, slot)
 	})
 	if len(reserved) == 0 {
 		return false

@@ -31,7 +31,7 @@ func (c *Cycle) preemptForGang(g *gangState, members []*pod) (plans []room, why 
 		return nil, ""
 	case slices.ContainsFunc(members, func(p *pod) bool { return never(p.object) }):
 		return nil, "not eligible due to preemptionPolicy=Never."
-	case slices.ContainsFunc(members, c.preemptVerb):
+	case slices.ContainsFunc(members, c.extenders.preemptVerb):
 		return nil, "not eligible due to an extender with preemptVerb, which is asked about pods alone."
 	case slices.ContainsFunc(members, c.nominations.awaitsVictims):
 		return nil, "not eligible due to a terminating pod on the nominated node."

@@ -80,7 +80,7 @@ func (c *Cycle) preempt(p *pod, v *Verdict, now time.Time) {
 		v.Preemption = "not eligible due to a terminating pod on the nominated node."
 		return
 	}
-	if c.consultPlans(p, v) {
+	if c.extenders.consultPlans(p, v) {
 		return
 	}
 	plan, reasons := c.nominations.search.Find(p.preemptor())
@@ -88,7 +88,7 @@ func (c *Cycle) preempt(p *pod, v *Verdict, now time.Time) {
 		plan, v.Untried = c.nominations.search.FindAcross(p.preemptor())
 	}
 	if plan == nil {
-		c.recordNoVictims(p, v, counted(c.others(p, reasons)))
+		c.recordNoVictims(p, v, counted(c.extenders.others(p, reasons)))
 		return
 	}
 	c.carryOut(p, v, plan, now)
