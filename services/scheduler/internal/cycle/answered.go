@@ -16,15 +16,15 @@ func (c *Cycle) Answered(q *extend.Question, a extend.Answer, now time.Time) (Ve
 	c.catchUp(now)
 	p := c.pods[q.Pod.UID]
 	if p == nil || p.question != q {
-		c.goOn(q, now)
+		c.gangs.goOn(q, now)
 		return Verdict{}, false
 	}
-	c.reread(p)
+	c.classification.reread(p)
 	p.question = nil
 	p.rest()
 	switch {
 	case p.gang != nil:
-		c.answeredForGang(p, a, now)
+		c.gangs.answered(p, a, now)
 		return Verdict{}, false
 	case p.phase == gated || !c.leading[p.profile.Name]:
 		return Verdict{}, false

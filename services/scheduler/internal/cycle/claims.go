@@ -12,7 +12,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/queue"
 	"keelson.dev/services/scheduler/internal/volumes"
 )
@@ -98,42 +97,12 @@ func (c *Cycle) RemoveStorage(s *storagev1.CSIStorageCapacity) {
 
 func storageName(s *storagev1.CSIStorageCapacity) string { return s.Namespace + "/" + s.Name }
 
-// take notes that a Pod has its node, and returns what its claims get.
-func (c *Cycle) take(p *pod) []volumes.Step {
-	if p.class.Pod.Volumes == nil {
-		return nil
-	}
-	c.book.Use(p.object, p.node)
-	return c.book.Assume(p.object, c.nodeOf(p))
-}
-
-// nodeOf returns the name and the labels of the node that the Pod was given; a node that is gone has no labels.
-func (c *Cycle) nodeOf(p *pod) *corev1.Node {
-	if slot := c.state.Slot(p.node); slot != columns.None && c.state.Known(slot) {
-		return c.state.View(slot).Node()
-	}
-	node := &corev1.Node{}
-	node.Name = p.node
-	return node
-}
-
-// giveUp takes its node from a Pod and finds its class anew.
-func (c *Cycle) giveUp(p *pod) {
-	p.node, p.claims = "", nil
-	p.enter(pending)
-	c.state.RemovePod(p.UID)
-	c.book.Release(p.UID)
-	c.book.Wait(p.object)
-	c.classify(p, p.object)
-	c.nominations.set(p, p.object.Status.NominatedNodeName)
-}
-
 // giveUpWaits gives up the waits of a profile that this process leads no longer. The next leader goes on from what the
 // claims say.
 func (c *Cycle) giveUpWaits(profile string) {
 	for _, p := range c.pods {
 		if p.profile.Name == profile && p.phase == claiming {
-			c.giveUp(p)
+			c.placement.giveUp(p)
 		}
 	}
 }
@@ -145,7 +114,7 @@ func (c *Cycle) Await(uid types.UID, now time.Time) {
 		return // deleted meanwhile
 	}
 	if !c.leading[p.profile.Name] {
-		c.giveUp(p)
+		c.placement.giveUp(p)
 		return
 	}
 	p.claims = &wait{since: now, until: now.Add(p.profile.BindTimeout)}
@@ -156,7 +125,7 @@ func (c *Cycle) Await(uid types.UID, now time.Time) {
 
 // settle ends the wait of a Pod when its claims are bound or when the wait is vain.
 func (c *Cycle) settle(p *pod, now time.Time) {
-	done, err := c.book.Check(p.object, c.nodeOf(p))
+	done, err := c.book.Check(p.object, c.placement.nodeOf(p))
 	if err == nil && !done && !now.Before(p.claims.until) {
 		err = errors.New("timed out waiting for persistentvolumeclaims to be bound: " +
 			strings.Join(c.book.Waiting(p.object), ", "))
@@ -234,14 +203,6 @@ func (c *Cycle) readClaims(now time.Time) {
 			}
 		}
 	}
-}
-
-// reread finds the class of a Pod anew whose claims, or whose terms of others, have changed since.
-func (c *Cycle) reread(p *pod) {
-	if p.unread {
-		c.classify(p, p.object)
-	}
-	c.heed(p)
 }
 
 // explainClaims says what a Pod waits for that has its node.

@@ -155,6 +155,6 @@ func (c *Cycle) Remedies(uid types.UID) []remedy.Change {
 
 // survey says what speaks against each node for a Pod without a node, and what would help.
 func (c *Cycle) survey(p *pod) remedy.Report {
-	c.heed(p)
+	c.classification.heed(p)
 	return remedy.Survey(c.state, remedy.Subject{Profile: p.profile, Pod: p.class.Pod, UID: p.UID})
 }

@@ -13,7 +13,7 @@ import (
 func (c *Cycle) WaitingClasses() int {
 	ids := map[class.ID]bool{}
 	for _, p := range c.pods {
-		c.heed(p)
+		c.classification.heed(p)
 		ids[p.Class] = true
 	}
 	return len(ids)

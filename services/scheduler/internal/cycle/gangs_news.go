@@ -24,11 +24,17 @@ type GroupNews struct {
 
 // TakeGroupNews returns what PodGroups should say, of those of which that may have changed since the last call. The
 // times of the conditions are for the caller to set.
-func (c *Cycle) TakeGroupNews() (news []GroupNews) {
-	for g := range c.gangs.spoken {
-		delete(c.gangs.spoken, g)
+func (c *Cycle) TakeGroupNews() []GroupNews { return c.gangs.takeNews() }
+
+// TellGroup has TakeGroupNews look at a PodGroup again.
+func (c *Cycle) TellGroup(name types.NamespacedName) { c.gangs.tell(name) }
+
+// takeNews returns what PodGroups should say, of those of which that may have changed since the last call.
+func (gs *gangs) takeNews() (news []GroupNews) {
+	for g := range gs.spoken {
+		delete(gs.spoken, g)
 		pod := g.anyPod()
-		if g.group == nil || pod == nil || !c.leading[SchedulerName(pod)] {
+		if g.group == nil || pod == nil || !gs.leading[SchedulerName(pod)] {
 			continue
 		}
 		if conditions := g.conditions(); len(conditions) > 0 {
@@ -38,10 +44,10 @@ func (c *Cycle) TakeGroupNews() (news []GroupNews) {
 	return news
 }
 
-// TellGroup has TakeGroupNews look at a PodGroup again.
-func (c *Cycle) TellGroup(name types.NamespacedName) {
-	if g := c.gangs.byName[name]; g != nil {
-		c.gangs.spoken[g] = true
+// tell has takeNews look at a PodGroup again.
+func (gs *gangs) tell(name types.NamespacedName) {
+	if g := gs.byName[name]; g != nil {
+		gs.spoken[g] = true
 	}
 }
 
@@ -76,8 +82,8 @@ func (g *gangState) conditions() (list []metav1.Condition) {
 	return list
 }
 
-// heldByGroup says of a Pod that was not tried yet what its group waits for.
-func (c *Cycle) heldByGroup(p *pod) (*corev1.Pod, corev1.PodCondition, bool) {
+// held says of a Pod that was not tried yet what its group waits for.
+func (gs *gangs) held(p *pod) (*corev1.Pod, corev1.PodCondition, bool) {
 	if p.gang == nil || p.phase == gated || p.last != nil {
 		return nil, corev1.PodCondition{}, false
 	}

@@ -16,22 +16,22 @@ import (
 
 // reprieve takes out of the rooms of a group the victims that can stay, and returns what the others cost. It returns a
 // Pod instead if that does not fit on its node without the victims of those after it. It leaves no trace.
-func (c *Cycle) reprieve(members []*pod, rooms []room) (cost preempt.Cost, misfit *pod) {
-	mark, units := c.state.Gains(), c.units(rooms)
+func (s *gangSearch) reprieve(members []*pod, rooms []room) (cost preempt.Cost, misfit *pod) {
+	mark, units := s.state.Gains(), s.unitsOf(rooms)
 	if len(units) == 0 {
-		cost, _ = c.nominations.search.Cost(nil)
+		cost, _ = s.nominations.search.Cost(nil)
 		return cost, nil
 	}
 	for i := range rooms {
-		c.takeAll(rooms[i].victims)
+		s.takeAll(rooms[i].victims)
 		for _, k := range rooms[i].displaced {
-			c.nominations.set(k.pod, "")
+			s.nominations.set(k.pod, "")
 		}
 	}
-	misfit = c.stand(rooms)
+	misfit = s.stand(rooms)
 	for spared := misfit == nil; spared; { // one that stays may let another stay
 		before := len(units)
-		units = slices.DeleteFunc(units, func(unit []gone) bool { return c.putBack(unit, rooms) })
+		units = slices.DeleteFunc(units, func(unit []gone) bool { return s.putBack(unit, rooms) })
 		spared = len(units) < before
 	}
 	keepVictims(rooms, units)
@@ -39,13 +39,13 @@ func (c *Cycle) reprieve(members []*pod, rooms []room) (cost preempt.Cost, misfi
 	for i := range rooms {
 		placed = append(placed, rooms[i].given)
 	}
-	c.undo(members, placed, mark)
-	return c.costOf(rooms), misfit
+	s.undo(members, placed, mark)
+	return s.costOf(rooms), misfit
 }
 
-// units returns the victims, those together that are evicted together or not at all, in the order in which they are
+// unitsOf returns the victims, those together that are evicted together or not at all, in the order in which they are
 // spared.
-func (c *Cycle) units(rooms []room) (units [][]gone) {
+func (s *gangSearch) unitsOf(rooms []room) (units [][]gone) {
 	var victims []columns.Occupant
 	nodes := map[types.UID]string{}
 	for i := range rooms {
@@ -54,7 +54,7 @@ func (c *Cycle) units(rooms []room) (units [][]gone) {
 			nodes[o.Pod.UID] = o.node
 		}
 	}
-	for _, pods := range c.nominations.search.Order(victims) {
+	for _, pods := range s.nominations.search.Order(victims) {
 		unit := make([]gone, 0, len(pods))
 		for _, o := range pods {
 			unit = append(unit, gone{Occupant: o, node: nodes[o.Pod.UID]})
@@ -65,101 +65,101 @@ func (c *Cycle) units(rooms []room) (units [][]gone) {
 }
 
 // putBack lets victims stay if the Pods of the group still fit, which are on their nodes before and after.
-func (c *Cycle) putBack(unit []gone, rooms []room) bool {
+func (s *gangSearch) putBack(unit []gone, rooms []room) bool {
 	for _, o := range unit {
-		c.bringBack(o)
+		s.bringBack(o)
 	}
-	if slices.ContainsFunc(unit, func(o gone) bool { return c.crowds(o, rooms) }) {
-		c.takeAll(unit)
+	if slices.ContainsFunc(unit, func(o gone) bool { return s.crowds(o, rooms) }) {
+		s.takeAll(unit)
 		return false
 	}
-	c.stepBack(rooms)
-	if c.stand(rooms) == nil {
+	s.stepBack(rooms)
+	if s.stand(rooms) == nil {
 		return true
 	}
-	c.stepBack(rooms)
-	c.takeAll(unit)
-	c.stand(rooms)
+	s.stepBack(rooms)
+	s.takeAll(unit)
+	s.stand(rooms)
 	return false
 }
 
-func (c *Cycle) takeAll(unit []gone) {
+func (s *gangSearch) takeAll(unit []gone) {
 	for _, o := range unit {
-		c.takeAway(o.Pod)
+		s.takeAway(o.Pod)
 	}
 }
 
 // stand gives the Pods their nodes one by one, and returns the first that does not fit; nil when all do.
-func (c *Cycle) stand(rooms []room) *pod {
+func (s *gangSearch) stand(rooms []room) *pod {
 	for i := range rooms {
 		p := rooms[i].pod
-		c.renew(p)
-		if !c.fitsChosen(p, rooms[i].plan.Slot) {
+		s.classification.renew(p)
+		if !s.fitsChosen(p, rooms[i].plan.Slot) {
 			return p
 		}
-		c.assignBeside(p, rooms[i].verdict.Node)
+		s.assignBeside(p, rooms[i].verdict.Node)
 	}
 	return nil
 }
 
 // stepBack takes their nodes from the Pods again.
-func (c *Cycle) stepBack(rooms []room) {
+func (s *gangSearch) stepBack(rooms []room) {
 	for _, r := range slices.Backward(rooms) {
 		if r.pod.placed() {
-			c.giveUp(r.pod)
-			c.nominations.set(r.pod, r.nominated)
+			s.placement.giveUp(r.pod)
+			s.nominations.set(r.pod, r.nominated)
 		}
 	}
 }
 
 // fitsChosen reports whether the Pod fits on the node that was chosen for it: now or, as for any that takes the room of
 // others, when those of lower priority are gone that leave.
-func (c *Cycle) fitsChosen(p *pod, slot columns.Slot) bool {
-	if c.state.ReservedFor(p.UID) == slot && c.nominations.fits(p, slot) {
+func (s *gangSearch) fitsChosen(p *pod, slot columns.Slot) bool {
+	if s.state.ReservedFor(p.UID) == slot && s.nominations.fits(p, slot) {
 		return true
 	}
 	var t columns.Trial
-	t.Start(c.state, slot)
-	for _, r := range c.state.Reservations(slot) {
+	t.Start(s.state, slot)
+	for _, r := range s.state.Reservations(slot) {
 		if r.UID == p.UID {
 			t.Release(&r)
 		}
 	}
-	c.nominations.expect(p, &t, slot)
-	if p.class.Refuse(c.state, t.Node()) == 0 {
+	s.nominations.expect(p, &t, slot)
+	if p.class.Refuse(s.state, t.Node()) == 0 {
 		return true
 	}
-	for _, o := range c.state.Occupants(slot) {
-		if o.Priority < p.Priority && c.victims.leave(o.Pod) {
+	for _, o := range s.state.Occupants(slot) {
+		if o.Priority < p.Priority && s.victims.leave(o.Pod) {
 			t.Remove(&o)
 		}
 	}
-	return p.class.Refuse(c.state, t.Node()) == 0
+	return p.class.Refuse(s.state, t.Node()) == 0
 }
 
 // crowds reports whether a Pod of the group lacks room beside a victim that is back. Domains aside, what speaks against
 // a Pod on a full node does so whoever came first, so there is no need to try all of them in turn.
-func (c *Cycle) crowds(victim gone, rooms []room) bool {
-	slot := c.state.Slot(victim.node)
-	on := c.state.Occupants(slot)
+func (s *gangSearch) crowds(victim gone, rooms []room) bool {
+	slot := s.state.Slot(victim.node)
+	on := s.state.Occupants(slot)
 	for i := range rooms {
 		p := rooms[i].pod
 		if rooms[i].plan.Slot != slot || p.class.Pod.Volumes != nil {
 			continue
 		}
 		var t columns.Trial
-		t.Start(c.state, slot)
+		t.Start(s.state, slot)
 		for k := range on {
-			if on[k].Pod.UID == p.UID || c.victims.leave(on[k].Pod) {
+			if on[k].Pod.UID == p.UID || s.victims.leave(on[k].Pod) {
 				t.Remove(&on[k])
 			}
 		}
-		for _, kept := range c.state.Reservations(slot) {
+		for _, kept := range s.state.Reservations(slot) {
 			if kept.Priority < p.Priority {
 				t.Release(&kept)
 			}
 		}
-		if r := p.class.Refuse(c.state, t.Node()); r != 0 && !p.class.OfDomain(r) {
+		if r := p.class.Refuse(s.state, t.Node()); r != 0 && !p.class.OfDomain(r) {
 			return true
 		}
 	}
@@ -185,14 +185,14 @@ func keepVictims(rooms []room, units [][]gone) {
 }
 
 // costOf returns what the rooms cost together, and notes in each how many of its victims no budget lets go.
-func (c *Cycle) costOf(rooms []room) preempt.Cost {
+func (s *gangSearch) costOf(rooms []room) preempt.Cost {
 	var victims []columns.Occupant
 	for i := range rooms {
 		for _, o := range rooms[i].victims {
 			victims = append(victims, o.Occupant)
 		}
 	}
-	cost, violated := c.nominations.search.Cost(victims)
+	cost, violated := s.nominations.search.Cost(victims)
 	for i := range rooms {
 		r := &rooms[i]
 		r.plan.Violations = 0

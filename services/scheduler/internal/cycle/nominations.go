@@ -146,3 +146,13 @@ func (n *nominations) awaitsVictims(p *pod) bool {
 		return o.Priority < p.Priority && n.victims.leave(o.Pod)
 	})
 }
+
+// expect has those count on the node that are nominated for it and come before the Pod.
+func (n *nominations) expect(p *pod, t *columns.Trial, slot columns.Slot) {
+	on := n.state.Reservations(slot)
+	for i := range on {
+		if on[i].UID != p.UID && on[i].Priority >= p.Priority {
+			t.Expect(&on[i])
+		}
+	}
+}

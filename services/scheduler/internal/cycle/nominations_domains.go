@@ -58,13 +58,3 @@ func (n *nominations) refusals(p *pod) []class.Reason {
 	}
 	return p.class.Refusals(n.state)
 }
-
-// expect has those count on the node that are nominated for it and come before the Pod.
-func (n *nominations) expect(p *pod, t *columns.Trial, slot columns.Slot) {
-	on := n.state.Reservations(slot)
-	for i := range on {
-		if on[i].UID != p.UID && on[i].Priority >= p.Priority {
-			t.Expect(&on[i])
-		}
-	}
-}

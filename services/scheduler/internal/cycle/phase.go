@@ -1,5 +1,7 @@
 package cycle
 
+import corev1 "k8s.io/api/core/v1"
+
 // phase is where a Pod of ours stands to which the API shows no node.
 type phase uint8
 
@@ -64,3 +66,6 @@ func (p *pod) waits() bool { return p.phase == pending || p.phase == nominated }
 
 // placed reports whether the Pod was given a node.
 func (p *pod) placed() bool { return p.phase == assumed || p.phase == claiming }
+
+// isGated reports whether scheduling gates hold the Pod.
+func isGated(p *corev1.Pod) bool { return len(p.Spec.SchedulingGates) > 0 }

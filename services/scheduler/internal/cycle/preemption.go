@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -35,26 +34,10 @@ func (c *Cycle) outrank(p *pod, reserved []columns.Slot, v *Verdict, now time.Ti
 	v.Node, v.Feasible = c.state.Name(best), 1
 	for _, r := range slices.Clone(c.state.Reservations(best)) {
 		if r.Priority < p.Priority {
-			c.displace(r.UID, now)
+			c.gangs.displace(r.UID, now)
 		}
 	}
 	return true
-}
-
-// displace takes its nomination from a Pod, which is tried again at once. A group that lacks one of its places has no
-// use of the others.
-func (c *Cycle) displace(uid types.UID, now time.Time) {
-	p := c.pods[uid]
-	if p == nil {
-		return
-	}
-	c.nominations.set(p, "")
-	if p.gang != nil {
-		c.withdraw(p.gang)
-		c.queue.Activate(&p.gang.Entry, now)
-		return
-	}
-	c.queue.Activate(&p.Entry, now)
 }
 
 // displaceAcross lets those look for another node whom a Pod that comes first keeps from theirs.
@@ -63,7 +46,7 @@ func (c *Cycle) displaceAcross(p *pod, now time.Time) {
 		return
 	}
 	for _, uid := range c.nominations.disturbed(p, c.state.Slot(p.node)) {
-		c.displace(uid, now)
+		c.gangs.displace(uid, now)
 	}
 }
 
@@ -94,10 +77,6 @@ func (c *Cycle) preempt(p *pod, v *Verdict, now time.Time) {
 	c.carryOut(p, v, plan, now)
 }
 
-func (p *pod) preemptor() preempt.Preemptor {
-	return preempt.Preemptor{UID: p.UID, Class: p.class, Priority: p.Priority}
-}
-
 // recordNoVictims notes why the Pod takes nobody's room.
 func (c *Cycle) recordNoVictims(p *pod, v *Verdict, why []string) {
 	v.Preemption, v.Nominated = available(v.Nodes, why), ""
@@ -107,9 +86,9 @@ func (c *Cycle) recordNoVictims(p *pod, v *Verdict, why []string) {
 // carryOut notes that the Pod takes the room of others.
 func (c *Cycle) carryOut(p *pod, v *Verdict, plan *preempt.Plan, now time.Time) {
 	for _, uid := range plan.Displaced {
-		c.displace(uid, now)
+		c.gangs.displace(uid, now)
 	}
-	c.chosen(plan.Victims)
+	c.gangs.choose(plan.Victims)
 	v.Plan, v.Nominated = plan, c.state.Name(plan.Slot)
 	if len(plan.Victims) > 0 {
 		p.enter(evicting)
@@ -123,10 +102,6 @@ func counted(reasons []class.Reason) []string {
 		parts = append(parts, fmt.Sprintf("%d %s", r.Nodes, r.Text))
 	}
 	return parts
-}
-
-func never(p *corev1.Pod) bool {
-	return p.Spec.PreemptionPolicy != nil && *p.Spec.PreemptionPolicy == corev1.PreemptNever
 }
 
 // Evicted notes what became of the Plan of a Pod: which of its victims were not evicted, and why.
@@ -143,7 +118,7 @@ func (c *Cycle) Evicted(uid types.UID, spared []types.UID, err error, now time.T
 		c.nominations.set(p, p.shown)
 	}
 	if p.gang != nil {
-		c.evictedForGang(p, err, now)
+		c.gangs.evicted(p, err, now)
 		return
 	}
 	switch {
@@ -156,7 +131,7 @@ func (c *Cycle) Evicted(uid types.UID, spared []types.UID, err error, now time.T
 		c.unschedulable.put(p, now)
 		c.unschedulable.requeueMore(p.class, now)
 		if slot := c.state.ReservedFor(uid); slot != columns.None {
-			c.requeueNominees(now, slot)
+			c.gangs.requeueNominees(now, slot)
 		}
 	}
 }
@@ -167,20 +142,6 @@ func (c *Cycle) Nominated(uid types.UID) string {
 		return p.nominated
 	}
 	return ""
-}
-
-// displaceOfLeft lets the Pods look for another node that are nominated for one that is gone.
-func (c *Cycle) displaceOfLeft(now time.Time) {
-	for _, name := range c.left {
-		slot := c.state.Slot(name)
-		if slot == columns.None || c.state.Known(slot) {
-			continue
-		}
-		for _, r := range slices.Clone(c.state.Reservations(slot)) {
-			c.displace(r.UID, now)
-		}
-	}
-	c.left = nil
 }
 
 // explainPreemption says what the last try found out about the room of others.

@@ -17,7 +17,7 @@ import (
 // not bound after all) but whether the node that it concerns passes the filters now. Only as many Pods are requeued as
 // get a node, the most urgent first: one, and the next when that one was placed and a node can take yet another.
 
-// unschedulable is the unschedulable Pods, by their classes. Classes whose Pods have left the queue by another way go at
+// unschedulable is the unschedulable Pods, by their classes. Classes whose Pods have left by another way go at
 // the next look.
 type unschedulable struct {
 	state       *columns.State
