@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/services/scheduler/internal/columns"
@@ -20,6 +21,7 @@ type Cluster struct {
 	t       *testing.T
 	state   *columns.State
 	running []*corev1.Pod
+	group   labels.Selector
 }
 
 // New returns a Cluster of these nodes.
@@ -40,19 +42,32 @@ func (c *Cluster) Run(pods ...*corev1.Pod) *Cluster {
 	return c
 }
 
+// Grouped has the Pods that are judged belong to Services or controllers that select so.
+func (c *Cluster) Grouped(selector labels.Selector) *Cluster {
+	c.group = selector
+	return c
+}
+
 // Subject returns the Pod as rules see it.
 func (c *Cluster) Subject(p *corev1.Pod) rules.Pod { return rules.PodOf(p, c.state.Usage(p)) }
 
 // carrying returns the Pod as the rule sees it, where each Pod carries what the rule makes of it.
 func (c *Cluster) carrying(rule rules.Rule, p *corev1.Pod) rules.Pod {
 	subject := c.Subject(p)
-	if rule.Terms == nil {
+	if rule.Terms == nil && rule.Asks == nil {
 		return subject
 	}
-	for _, other := range c.running {
-		c.state.Carry(other.UID, rule.Terms(other))
+	var own []columns.TermSpec
+	if rule.Asks != nil {
+		own = rule.Asks(p, c.group)
 	}
-	subject.Terms = c.state.Carry(p.UID, rule.Terms(p))
+	if rule.Terms != nil {
+		own = append(own, rule.Terms(p)...)
+		for _, other := range c.running {
+			c.state.Carry(other.UID, rule.Terms(other))
+		}
+	}
+	subject.Terms = c.state.Carry(p.UID, own)
 	subject.SelectedBy = c.state.TermsThatSelect(p, subject.Terms)
 	return subject
 }
