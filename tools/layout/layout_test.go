@@ -65,7 +65,7 @@ func TestCheckFindsEachBrokenRule(t *testing.T) {
 			"package a\nfunc f() { _, err := i.AddEventHandler(follow.Changes(wake)) }\n", ""},
 		"one of an errgroup with a limit": {"services/nodeagent/internal/server/a.go",
 			"package a\nfunc f() { all.TryGo(f) }\n", "starts a goroutine"},
-		"one of a timer": {"services/scheduler/internal/ask/a.go",
+		"one of a timer": {"services/scheduler/internal/extenderclient/a.go",
 			"package a\nfunc f() { time.AfterFunc(1, f) }\n", "starts a goroutine"},
 		"one that is contained": {"kit/cork/a.go",
 			"package a\nfunc f() { contained.Go(\"\", f, nil); all.Go(\"\", f, nil) }\n", ""},

@@ -10,7 +10,7 @@ import (
 
 // requestFolders are on the way of requests: of the apiserver everything, of the other daemons what answers.
 var requestFolders = regexp.MustCompile(`^(services/apiserver/internal/|` +
-	`services/nodeagent/internal/(runtime/cri|server|stats)/|services/scheduler/internal/ask/|` +
+	`services/nodeagent/internal/(runtime/cri|server|stats)/|services/scheduler/internal/extenderclient/|` +
 	`kit/(cork|introspect|lanes|telemetry)/)`)
 
 // ownGoroutines start goroutines of the process itself, which ends with them: the store, the servers, and what runs

@@ -11,22 +11,22 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"keelson.dev/kit/election"
-	"keelson.dev/services/scheduler/internal/ask"
 	"keelson.dev/services/scheduler/internal/bind"
-	"keelson.dev/services/scheduler/internal/extend"
+	"keelson.dev/services/scheduler/internal/extender"
+	"keelson.dev/services/scheduler/internal/extenderclient"
 )
 
 // answer is what extenders said to a question, and when it was put.
 type answer struct {
-	question *extend.Question
-	extend.Answer
+	question *extender.Question
+	extender.Answer
 	asked time.Time
 }
 
 // consult asks extenders about a Pod.
-func (l *loop) consult(ctx context.Context, q *extend.Question) {
+func (l *loop) consult(ctx context.Context, q *extender.Question) {
 	start := l.now()
-	l.asker.Ask(ctx, q, func(a extend.Answer) {
+	l.asker.Ask(ctx, q, func(a extender.Answer) {
 		l.do(func() { l.answers = append(l.answers, answer{question: q, Answer: a, asked: start}) })
 	})
 }
@@ -47,7 +47,7 @@ func (s *scheduler) extend() error {
 	if len(s.Scheduler.Extenders) == 0 {
 		return nil
 	}
-	clients, err := ask.Clients(s.Scheduler.Extenders)
+	clients, err := extenderclient.Clients(s.Scheduler.Extenders)
 	if err != nil {
 		return err
 	}
@@ -56,11 +56,11 @@ func (s *scheduler) extend() error {
 		return fmt.Errorf("building the client: %w", err)
 	}
 	nodes := func(string) *corev1.Node { return nil }
-	if ask.NeedsNodes(s.Scheduler.Extenders) {
+	if extenderclient.NeedsNodes(s.Scheduler.Extenders) {
 		s.wholeNodes = informers.NewSharedInformerFactory(api, 0).Core().V1().Nodes().Informer()
 		nodes = wholeNode(s.wholeNodes.GetStore())
 	}
-	s.loop.asker = ask.New(s.Scheduler.Extenders, clients, api.CoreV1(), nodes, s.terms, s.Log)
+	s.loop.asker = extenderclient.New(s.Scheduler.Extenders, clients, api.CoreV1(), nodes, s.terms, s.Log)
 	s.loop.binder.Delegate = s.loop.asker
 	return nil
 }

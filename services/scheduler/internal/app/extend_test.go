@@ -23,11 +23,11 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"keelson.dev/kit/daemon"
-	"keelson.dev/services/scheduler/internal/ask"
 	"keelson.dev/services/scheduler/internal/bind"
 	"keelson.dev/services/scheduler/internal/config"
 	"keelson.dev/services/scheduler/internal/cycle"
-	"keelson.dev/services/scheduler/internal/extend"
+	"keelson.dev/services/scheduler/internal/extender"
+	"keelson.dev/services/scheduler/internal/extenderclient"
 	"keelson.dev/services/scheduler/internal/feed"
 )
 
@@ -54,7 +54,8 @@ func playExtended(t *testing.T, extender roundTrip, test func(*stage)) {
 	}
 	playWith(t, Config{Environment: daemon.NewEnvironment(name), Scheduler: settings, Seed: 1},
 		func(s *stage, client *fake.Clientset) {
-			s.loop.asker = ask.New(settings.Extenders, []*http.Client{{Transport: extender}}, client.CoreV1(), nil,
+			s.loop.asker = extenderclient.New(settings.Extenders, []*http.Client{{Transport: extender}},
+				client.CoreV1(), nil,
 				&bind.Terms{}, s.loop.log)
 			s.loop.binder.Delegate = s.loop.asker
 		}, test)
@@ -282,7 +283,8 @@ func TestGangOverHTTP(t *testing.T) {
 				}
 				c.SetPod(p, time.Time{})
 			}
-			asker := ask.New(settings.Extenders, []*http.Client{server.Client()}, client.CoreV1(), nil, &bind.Terms{},
+			asker := extenderclient.New(settings.Extenders, []*http.Client{server.Client()}, client.CoreV1(), nil,
+				&bind.Terms{},
 				zap.NewNop())
 			var got []string
 			for v, ok := c.Next(time.Time{}); ok; v, ok = c.Next(time.Time{}) {
@@ -290,8 +292,8 @@ func TestGangOverHTTP(t *testing.T) {
 					got = append(got, v.Pod.Name+":"+v.Node)
 					continue
 				}
-				answers := make(chan extend.Answer)
-				asker.Ask(t.Context(), v.Question, func(a extend.Answer) { answers <- a })
+				answers := make(chan extender.Answer)
+				asker.Ask(t.Context(), v.Question, func(a extender.Answer) { answers <- a })
 				c.Answered(v.Question, <-answers, time.Time{})
 			}
 			if got := strings.Join(got, " "); got != test.want || strings.Join(asked, " ") != "a b c" {

@@ -13,10 +13,10 @@ import (
 
 	"keelson.dev/kit/election"
 	"keelson.dev/kit/events"
-	"keelson.dev/services/scheduler/internal/ask"
 	"keelson.dev/services/scheduler/internal/bind"
 	"keelson.dev/services/scheduler/internal/cycle"
 	"keelson.dev/services/scheduler/internal/evict"
+	"keelson.dev/services/scheduler/internal/extenderclient"
 	"keelson.dev/services/scheduler/internal/feed"
 )
 
@@ -34,7 +34,7 @@ type loop struct {
 	statuses *bind.Statuses
 	groups   *bind.GroupStatuses
 	evictor  *evict.Evictor
-	asker    *ask.Asker
+	asker    *extenderclient.Asker
 	record   func(*corev1.Pod, events.Event)
 	recordAs func(profile string, about *corev1.Pod, e events.Event)
 	log      *zap.Logger

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"keelson.dev/services/scheduler/internal/columns"
-	"keelson.dev/services/scheduler/internal/extend"
+	"keelson.dev/services/scheduler/internal/extender"
 	"keelson.dev/services/scheduler/internal/preempt"
 )
 
 // Answered takes what extenders say. It returns false when there is nothing to do for the Pod now.
-func (c *Cycle) Answered(q *extend.Question, a extend.Answer, now time.Time) (Verdict, bool) {
+func (c *Cycle) Answered(q *extender.Question, a extender.Answer, now time.Time) (Verdict, bool) {
 	c.extenders.free(q)
 	c.catchUp(now)
 	p := c.pods[q.Pod.UID]
@@ -63,7 +63,7 @@ func (c *Cycle) delayed(p *pod, v Verdict, now time.Time) Verdict {
 }
 
 // choose gives the Pod one of the nodes that its extenders left.
-func (c *Cycle) choose(p *pod, a extend.Answer, v *Verdict, now time.Time) bool {
+func (c *Cycle) choose(p *pod, a extender.Answer, v *Verdict, now time.Time) bool {
 	defer c.nominations.hold(p)()
 	said := newAnswer(a)
 	if c.extenders.choose(p, said, v) {
@@ -75,7 +75,7 @@ func (c *Cycle) choose(p *pod, a extend.Answer, v *Verdict, now time.Time) bool 
 }
 
 // choosePlan takes the cheapest of the plans that extenders left.
-func (c *Cycle) choosePlan(p *pod, a extend.Answer, now time.Time) (Verdict, bool) {
+func (c *Cycle) choosePlan(p *pod, a extender.Answer, now time.Time) (Verdict, bool) {
 	v := *p.last
 	v.Question = nil
 	best, err := c.extenders.cheapest(p, a.Plans)

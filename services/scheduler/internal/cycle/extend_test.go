@@ -16,7 +16,7 @@ import (
 
 	"keelson.dev/services/scheduler/internal/config"
 	"keelson.dev/services/scheduler/internal/cycle"
-	"keelson.dev/services/scheduler/internal/extend"
+	"keelson.dev/services/scheduler/internal/extender"
 	"keelson.dev/services/scheduler/internal/queue"
 )
 
@@ -39,7 +39,7 @@ managedResources: [{name: example.com/gpu, ignoredByScheduler: true}]}]}`))
 func withGPU(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests[gpu] = resource.MustParse("1") }
 
 // asks decides until nothing is left and returns the questions; the tries of others are compared.
-func (f *preempting) asks(others string) (questions []*extend.Question) {
+func (f *preempting) asks(others string) (questions []*extender.Question) {
 	f.t.Helper()
 	var tries []string
 	for v, ok := f.Next(f.now); ok; v, ok = f.Next(f.now) {
@@ -56,7 +56,7 @@ func (f *preempting) asks(others string) (questions []*extend.Question) {
 }
 
 // question is asks where there must be one, about these nodes.
-func (f *preempting) question(pod, nodes string) *extend.Question {
+func (f *preempting) question(pod, nodes string) *extender.Question {
 	f.t.Helper()
 	questions := f.asks("")
 	if len(questions) != 1 || questions[0].Pod.Name != pod {
@@ -70,7 +70,7 @@ func (f *preempting) question(pod, nodes string) *extend.Question {
 }
 
 // answered returns the node that follows from an answer, or the message; "none" when nothing follows now.
-func (f *preempting) answered(q *extend.Question, a extend.Answer) string {
+func (f *preempting) answered(q *extender.Question, a extender.Answer) string {
 	v, ok := f.Answered(q, a, f.now)
 	switch {
 	case !ok:
@@ -87,7 +87,7 @@ func (f *preempting) answered(q *extend.Question, a extend.Answer) string {
 	}
 }
 
-func left(names ...string) extend.Answer { return extend.Answer{Left: names} }
+func left(names ...string) extender.Answer { return extender.Answer{Left: names} }
 
 // An extender is asked about one Pod at a time, the most urgent first; Pods that it does not manage pass by.
 func TestOneQuestionAtATime(t *testing.T) {
@@ -190,7 +190,7 @@ func TestDelayAfterAnAnswer(t *testing.T) {
 	f := newExtended(t)
 	f.node("n", "4")
 	f.add(pod("p", "1", withGPU))
-	v, ok := f.Answered(f.question("p", "n"), extend.Answer{Err: errors.New("extender x failed")}, f.now)
+	v, ok := f.Answered(f.question("p", "n"), extender.Answer{Err: errors.New("extender x failed")}, f.now)
 	if c := v.Condition(); !ok || c.Reason != corev1.PodReasonSchedulerError || c.Message != "extender x failed" {
 		t.Errorf("condition is %+v", c)
 	}
@@ -200,7 +200,7 @@ func TestDelayAfterAnAnswer(t *testing.T) {
 	f.wait(999 * time.Millisecond)
 	f.asks("")
 	f.wait(time.Millisecond)
-	got := f.answered(f.question("p", "n"), extend.Answer{Failed: map[string]string{"n": "node(s) had no licence"}})
+	got := f.answered(f.question("p", "n"), extender.Answer{Failed: map[string]string{"n": "node(s) had no licence"}})
 	if want := "0/1 nodes are available: 1 node(s) had no licence. preemption: 0/1 nodes are available: 1 " +
 		"No preemption victims found for incoming pod."; got != want {
 		t.Errorf("message %q, want %q", got, want)
@@ -216,7 +216,7 @@ func TestDelayAfterAnAnswer(t *testing.T) {
 // Reasons of extenders fill no status: of many the eight of most nodes are told.
 func TestManyReasonsOfExtenders(t *testing.T) {
 	f := newExtended(t)
-	answer := extend.Answer{Failed: map[string]string{}}
+	answer := extender.Answer{Failed: map[string]string{}}
 	for i := range 20 {
 		f.node(fmt.Sprintf("n%02d", i), "4")
 		answer.Failed[fmt.Sprintf("n%02d", i)] = fmt.Sprintf("reason %02d", i/2)
@@ -300,7 +300,7 @@ func TestExtenderThatChangesNothing(t *testing.T) {
 				v, _ = with.Answered(v.Question, left(v.Question.Nodes...), with.now)
 			}
 			if q := v.Question; q != nil {
-				answer := extend.Answer{Plans: map[string][]types.UID{}}
+				answer := extender.Answer{Plans: map[string][]types.UID{}}
 				for name, victims := range q.Plans {
 					for _, victim := range victims.Pods {
 						answer.Plans[name] = append(answer.Plans[name], victim.UID)
@@ -365,7 +365,7 @@ func TestPlansOfExtenders(t *testing.T) {
 			if len(q.Plans) != 2 || q.Plans["a"].Pods[0].Name != "a1" || q.Plans["b"].Pods[0].Name != "b1" {
 				t.Fatalf("asks about %+v", q.Plans)
 			}
-			if got := f.answered(q, extend.Answer{Plans: test.plans}); got != test.want {
+			if got := f.answered(q, extender.Answer{Plans: test.plans}); got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
 			}
 		})

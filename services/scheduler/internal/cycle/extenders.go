@@ -13,7 +13,7 @@ import (
 
 	"keelson.dev/services/scheduler/internal/class"
 	"keelson.dev/services/scheduler/internal/columns"
-	"keelson.dev/services/scheduler/internal/extend"
+	"keelson.dev/services/scheduler/internal/extender"
 	"keelson.dev/services/scheduler/internal/preempt"
 	"keelson.dev/services/scheduler/internal/queue"
 )
@@ -43,18 +43,18 @@ type extenders struct {
 
 // extended is the part of a pod that is about extenders.
 type extended struct {
-	asks     []int            // the extenders that have a say
-	question *extend.Question // that they have not answered, while it is asking
-	answer   *answer          // of a Pod of a group that is not decided upon yet
+	asks     []int              // the extenders that have a say
+	question *extender.Question // that they have not answered, while it is asking
+	answer   *answer            // of a Pod of a group that is not decided upon yet
 }
 
 // answer is what extenders said about a Pod.
 type answer struct {
-	extend.Answer
+	extender.Answer
 	left map[string]bool
 }
 
-func newAnswer(a extend.Answer) *answer {
+func newAnswer(a extender.Answer) *answer {
 	said := &answer{Answer: a, left: make(map[string]bool, len(a.Left))}
 	for _, name := range a.Left {
 		said.left[name] = true
@@ -70,11 +70,11 @@ func (e *extenders) asked(p *corev1.Pod) []int {
 	if len(e.list) == 0 {
 		return nil
 	}
-	return extend.Asked(e.list, p)
+	return extender.Asked(e.list, p)
 }
 
 // ask notes that extenders are asked about the Pod.
-func (e *extenders) ask(p *pod, q *extend.Question) {
+func (e *extenders) ask(p *pod, q *extender.Question) {
 	for _, i := range q.Extenders {
 		e.busy[i] = true
 	}
@@ -82,7 +82,7 @@ func (e *extenders) ask(p *pod, q *extend.Question) {
 	p.enter(asking)
 }
 
-func (e *extenders) free(q *extend.Question) {
+func (e *extenders) free(q *extender.Question) {
 	for _, i := range q.Extenders {
 		e.busy[i] = false
 	}
@@ -126,7 +126,7 @@ func (e *extenders) consult(p *pod, v *Verdict) bool {
 	if len(open) == 0 {
 		return false
 	}
-	q := &extend.Question{Pod: p.object, Extenders: p.asks}
+	q := &extender.Question{Pod: p.object, Extenders: p.asks}
 	for _, slot := range open {
 		q.Nodes = append(q.Nodes, e.state.Name(slot))
 	}
@@ -220,9 +220,9 @@ func (e *extenders) consultPlans(p *pod, v *Verdict) bool {
 	if len(plans) == 0 {
 		return false
 	}
-	q := &extend.Question{Pod: p.object, Extenders: asks, Plans: map[string]extend.Victims{}}
+	q := &extender.Question{Pod: p.object, Extenders: asks, Plans: map[string]extender.Victims{}}
 	for _, plan := range plans {
-		q.Plans[e.state.Name(plan.Slot)] = extend.Victims{Pods: plan.Victims, Violations: plan.Violations}
+		q.Plans[e.state.Name(plan.Slot)] = extender.Victims{Pods: plan.Victims, Violations: plan.Violations}
 	}
 	v.Question = q
 	return true

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"keelson.dev/services/scheduler/internal/extend"
+	"keelson.dev/services/scheduler/internal/extender"
 	"keelson.dev/services/scheduler/internal/gang"
 )
 
@@ -46,7 +46,7 @@ func (gs *gangs) consult(g *gangState, members []*pod, now time.Time) bool {
 
 // answered takes what extenders say about a Pod of a group, which goes on. What they say of a Pod that changed
 // meanwhile is of no use.
-func (gs *gangs) answered(p *pod, a extend.Answer, now time.Time) {
+func (gs *gangs) answered(p *pod, a extender.Answer, now time.Time) {
 	if !gs.ready(p.gang) {
 		return
 	}
@@ -57,7 +57,7 @@ func (gs *gangs) answered(p *pod, a extend.Answer, now time.Time) {
 }
 
 // goOn has the group of a Pod that is gone, and about which extenders were asked, ask about the others.
-func (gs *gangs) goOn(q *extend.Question, now time.Time) {
+func (gs *gangs) goOn(q *extender.Question, now time.Time) {
 	name, ok := gang.NameOf(q.Pod)
 	if g := gs.byName[name]; ok && g != nil {
 		gs.enqueue(g, now)

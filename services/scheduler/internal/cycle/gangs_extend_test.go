@@ -11,7 +11,7 @@ import (
 
 	"keelson.dev/services/scheduler/internal/config"
 	"keelson.dev/services/scheduler/internal/cycle"
-	"keelson.dev/services/scheduler/internal/extend"
+	"keelson.dev/services/scheduler/internal/extender"
 )
 
 // newGangExtended is newExtended with an extender that has no say on preemption.
@@ -44,7 +44,7 @@ func TestExtendersHaveASayOnGangs(t *testing.T) {
 		t.Fatalf("asks %v beside", got)
 	}
 	f.RemovePod(pod("plain", "1"))
-	if got := f.answered(q, extend.Answer{Left: []string{"a", "b"},
+	if got := f.answered(q, extender.Answer{Left: []string{"a", "b"},
 		Scores: map[string]int64{"a": 1000}}); got != "none" {
 		t.Fatalf("after the first answer: %s", got)
 	}
@@ -62,13 +62,13 @@ func TestExtendersHaveASayOnGangs(t *testing.T) {
 // A gang of which an extender keeps a Pod from all nodes gets none, says why, and is asked about anew after its delay.
 func TestExtenderRefusesAGang(t *testing.T) {
 	for name, test := range map[string]struct {
-		second extend.Answer
+		second extender.Answer
 		want   string
 		reason string
 	}{
-		"a Pod of it": {extend.Answer{Failed: map[string]string{"a": "no gpu"}}, "0/1 nodes are available: 1 no gpu.",
+		"a Pod of it": {extender.Answer{Failed: map[string]string{"a": "no gpu"}}, "0/1 nodes are available: 1 no gpu.",
 			corev1.PodReasonUnschedulable},
-		"by failing": {extend.Answer{Err: errors.New("it hangs")}, "it hangs", corev1.PodReasonSchedulerError},
+		"by failing": {extender.Answer{Err: errors.New("it hangs")}, "it hangs", corev1.PodReasonSchedulerError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newGangExtended(t)

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/services/scheduler/internal/class"
-	"keelson.dev/services/scheduler/internal/extend"
+	"keelson.dev/services/scheduler/internal/extender"
 	"keelson.dev/services/scheduler/internal/preempt"
 	"keelson.dev/services/scheduler/internal/volumes"
 )
@@ -42,7 +42,7 @@ type Verdict struct {
 	Untried int
 	// Question is what extenders are asked before it is decided; nil where none has a say. The rest of the Verdict
 	// follows from Answered.
-	Question *extend.Question
+	Question *extender.Question
 	// Failure is why nothing could be decided; empty where something was.
 	Failure string
 	// Group says why the Pod's whole group is refused; empty for a Pod that is refused by itself.

@@ -1,6 +1,6 @@
-// Package ask calls extenders. Each call is bounded in time and size; what it costs, only the Pod pays that it is
-// about.
-package ask
+// Package extenderclient calls extenders. Each call is bounded in time and size; what it costs, only the Pod pays that
+// it is about.
+package extenderclient
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 
 	"keelson.dev/kit/contained"
 	"keelson.dev/services/scheduler/internal/bind"
-	"keelson.dev/services/scheduler/internal/extend"
+	"keelson.dev/services/scheduler/internal/extender"
 )
 
 // Asker asks extenders in the background.
@@ -48,17 +48,17 @@ func NeedsNodes(extenders []schedulerv1.Extender) bool {
 }
 
 // Ask starts to ask and returns at once. The answer is reported from any goroutine, also when ctx ends.
-func (a *Asker) Ask(ctx context.Context, q *extend.Question, report func(extend.Answer)) {
+func (a *Asker) Ask(ctx context.Context, q *extender.Question, report func(extender.Answer)) {
 	ctx = a.terms.Writing(ctx, q.Pod)
 	contained.Go("asking extenders", func() { report(a.answer(ctx, q)) },
-		func(err error) { report(extend.Answer{Err: err}) })
+		func(err error) { report(extender.Answer{Err: err}) })
 }
 
-func (a *Asker) answer(ctx context.Context, q *extend.Question) extend.Answer {
+func (a *Asker) answer(ctx context.Context, q *extender.Question) extender.Answer {
 	pod, err := a.whole(ctx, q.Pod)
 	switch {
 	case err != nil:
-		return extend.Answer{Err: err}
+		return extender.Answer{Err: err}
 	case q.Plans != nil:
 		return a.plans(ctx, pod, q)
 	}
@@ -84,8 +84,8 @@ func (a *Asker) whole(ctx context.Context, p *corev1.Pod) (*corev1.Pod, error) {
 }
 
 // filter lets each extender take nodes out of those that the one before left.
-func (a *Asker) filter(ctx context.Context, pod *corev1.Pod, q *extend.Question) extend.Answer {
-	answer := extend.Answer{Left: q.Nodes, Scores: map[string]int64{}, Failed: map[string]string{}}
+func (a *Asker) filter(ctx context.Context, pod *corev1.Pod, q *extender.Question) extender.Answer {
+	answer := extender.Answer{Left: q.Nodes, Scores: map[string]int64{}, Failed: map[string]string{}}
 	for _, i := range q.Extenders {
 		e := &a.extenders[i]
 		if e.FilterVerb == "" || len(answer.Left) == 0 {
@@ -97,14 +97,14 @@ func (a *Asker) filter(ctx context.Context, pod *corev1.Pod, q *extend.Question)
 		var left []string
 		var failed map[string]string
 		if err == nil {
-			left, failed, err = extend.Filtered(&result, asked, e.NodeCacheCapable)
+			left, failed, err = extender.Filtered(&result, asked, e.NodeCacheCapable)
 		}
 		if err != nil {
 			err = a.failure(i, "filter", err)
 			if a.ignore(e.Ignorable, pod, err) {
 				continue
 			}
-			return extend.Answer{Err: err}
+			return extender.Answer{Err: err}
 		}
 		answer.Left = left
 		maps.Copy(answer.Failed, failed)
@@ -114,7 +114,7 @@ func (a *Asker) filter(ctx context.Context, pod *corev1.Pod, q *extend.Question)
 
 // prioritize adds up what the extenders think of the nodes. As the API says, one that gives no answer of use has no
 // say.
-func (a *Asker) prioritize(ctx context.Context, pod *corev1.Pod, q *extend.Question, answer *extend.Answer) {
+func (a *Asker) prioritize(ctx context.Context, pod *corev1.Pod, q *extender.Question, answer *extender.Answer) {
 	for _, i := range q.Extenders {
 		e := &a.extenders[i]
 		if e.PrioritizeVerb == "" {
@@ -124,7 +124,7 @@ func (a *Asker) prioritize(ctx context.Context, pod *corev1.Pod, q *extend.Quest
 		args, asked := a.args(e, pod, answer.Left)
 		err := a.post(ctx, i, e.PrioritizeVerb, args, &list)
 		if err == nil {
-			err = extend.Scored(list, asked, e.Weight, answer.Scores)
+			err = extender.Scored(list, asked, e.Weight, answer.Scores)
 		}
 		if err != nil {
 			a.ignore(true, pod, a.failure(i, "prioritize", err))
@@ -133,8 +133,8 @@ func (a *Asker) prioritize(ctx context.Context, pod *corev1.Pod, q *extend.Quest
 }
 
 // plans lets each extender take plans out of those that the one before left, and change their victims.
-func (a *Asker) plans(ctx context.Context, pod *corev1.Pod, q *extend.Question) extend.Answer {
-	answer := extend.Answer{Plans: map[string][]types.UID{}}
+func (a *Asker) plans(ctx context.Context, pod *corev1.Pod, q *extender.Question) extender.Answer {
+	answer := extender.Answer{Plans: map[string][]types.UID{}}
 	for name, victims := range q.Plans {
 		answer.Plans[name] = uids(victims.Pods)
 	}
@@ -143,7 +143,7 @@ func (a *Asker) plans(ctx context.Context, pod *corev1.Pod, q *extend.Question) 
 		if e.PreemptVerb == "" || len(answer.Plans) == 0 {
 			continue
 		}
-		asked := map[string]extend.Victims{}
+		asked := map[string]extender.Victims{}
 		for name := range answer.Plans {
 			asked[name] = q.Plans[name]
 		}
@@ -151,14 +151,14 @@ func (a *Asker) plans(ctx context.Context, pod *corev1.Pod, q *extend.Question) 
 		err := a.post(ctx, i, e.PreemptVerb, preemptionArgs(e, pod, asked, answer.Plans), &result)
 		var left map[string][]types.UID
 		if err == nil {
-			left, err = extend.Spared(&result, asked)
+			left, err = extender.Spared(&result, asked)
 		}
 		if err != nil {
 			err = a.failure(i, "preempt", err)
 			if a.ignore(e.Ignorable, pod, err) {
 				continue
 			}
-			return extend.Answer{Err: err}
+			return extender.Answer{Err: err}
 		}
 		answer.Plans = left
 	}
@@ -189,7 +189,7 @@ func (a *Asker) args(e *schedulerv1.Extender, pod *corev1.Pod, names []string) (
 
 // preemptionArgs returns what an extender is told of the plans: the names of victims where it keeps its own picture of
 // the cluster, and else what the scheduler knows of them.
-func preemptionArgs(e *schedulerv1.Extender, pod *corev1.Pod, asked map[string]extend.Victims,
+func preemptionArgs(e *schedulerv1.Extender, pod *corev1.Pod, asked map[string]extender.Victims,
 	now map[string][]types.UID) *extenderv1.ExtenderPreemptionArgs {
 	args := &extenderv1.ExtenderPreemptionArgs{Pod: pod}
 	if e.NodeCacheCapable {

@@ -1,4 +1,4 @@
-package ask
+package extenderclient
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 	"keelson.dev/kit/election"
 	"keelson.dev/services/scheduler/internal/bind"
 	"keelson.dev/services/scheduler/internal/config"
-	"keelson.dev/services/scheduler/internal/extend"
+	"keelson.dev/services/scheduler/internal/extender"
 )
 
 const (
@@ -75,7 +75,7 @@ func (a *Asker) post(ctx context.Context, i int, verb string, args, result any) 
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("it answers %s", extend.Clean(response.Status))
+		return fmt.Errorf("it answers %s", extender.Clean(response.Status))
 	}
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
@@ -85,7 +85,7 @@ func (a *Asker) post(ctx context.Context, i int, verb string, args, result any) 
 		return fmt.Errorf("its answer is longer than %d MiB", maxAnswer>>20)
 	}
 	if err := json.Unmarshal(data, result); err != nil {
-		return errors.New("its answer cannot be read: " + extend.Clean(err.Error()))
+		return errors.New("its answer cannot be read: " + extender.Clean(err.Error()))
 	}
 	return nil
 }
@@ -104,20 +104,20 @@ func unanswered(err error, e *schedulerv1.Extender) error {
 
 // Binds reports whether an extender binds the Pod.
 func (a *Asker) Binds(p *corev1.Pod) bool {
-	_, ok := extend.Binder(a.extenders, p)
+	_, ok := extender.Binder(a.extenders, p)
 	return ok
 }
 
 // Bind lets the extender bind the Pod that binds it. The error is bind.ErrRefused where it said that it does not, and
 // bind.ErrPassed where an ignorable one cannot.
 func (a *Asker) Bind(ctx context.Context, p *corev1.Pod, node string) error {
-	i, _ := extend.Binder(a.extenders, p)
+	i, _ := extender.Binder(a.extenders, p)
 	e := &a.extenders[i]
 	var result extenderv1.ExtenderBindingResult
 	err := a.post(ctx, i, e.BindVerb, &extenderv1.ExtenderBindingArgs{PodName: p.Name, PodNamespace: p.Namespace,
 		PodUID: p.UID, Node: node}, &result)
 	if err == nil && result.Error != "" {
-		err = fmt.Errorf("%w: it says: %s", bind.ErrRefused, extend.Clean(result.Error))
+		err = fmt.Errorf("%w: it says: %s", bind.ErrRefused, extender.Clean(result.Error))
 	}
 	if err == nil {
 		return nil

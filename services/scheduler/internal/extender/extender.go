@@ -1,8 +1,9 @@
-// Package extend decides which extenders have a say on a Pod and what their answers mean. An extender is a web service
-// of others that filters and scores nodes, changes who is preempted, or binds; KubeSchedulerConfiguration lists them.
+// Package extender decides which extenders have a say on a Pod and what their answers mean. An extender is a web
+// service of others that filters and scores nodes, changes who is preempted, or binds; KubeSchedulerConfiguration lists
+// them.
 //
-// The package is pure: package ask calls them.
-package extend
+// The package is pure: package extenderclient calls them.
+package extender
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package ask
+package extenderclient
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"keelson.dev/services/scheduler/internal/bind"
-	"keelson.dev/services/scheduler/internal/extend"
+	"keelson.dev/services/scheduler/internal/extender"
 )
 
 // service is an extender: it answers by verb, and notes what it was asked.
@@ -101,14 +101,14 @@ func asker(extenders ...schedulerv1.Extender) *Asker {
 	return New(extenders, clients, api.CoreV1(), nodes, &bind.Terms{}, zap.NewNop())
 }
 
-func question(nodes ...string) *extend.Question {
-	return &extend.Question{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "1"}},
+func question(nodes ...string) *extender.Question {
+	return &extender.Question{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "1"}},
 		Extenders: []int{0}, Nodes: nodes}
 }
 
-func ask(a *Asker, q *extend.Question) extend.Answer {
-	answers := make(chan extend.Answer)
-	a.Ask(context.Background(), q, func(a extend.Answer) { answers <- a })
+func ask(a *Asker, q *extender.Question) extender.Answer {
+	answers := make(chan extender.Answer)
+	a.Ask(context.Background(), q, func(a extender.Answer) { answers <- a })
 	return <-answers
 }
 
@@ -297,7 +297,7 @@ func TestPlans(t *testing.T) {
 	a.extenders[1].NodeCacheCapable = false
 	victims := []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{UID: "2"}}, {ObjectMeta: metav1.ObjectMeta{UID: "3"}}}
 	q := question()
-	q.Extenders, q.Plans = []int{0, 1}, map[string]extend.Victims{"a": {Pods: victims, Violations: 1},
+	q.Extenders, q.Plans = []int{0, 1}, map[string]extender.Victims{"a": {Pods: victims, Violations: 1},
 		"b": {Pods: victims}}
 	answer := ask(a, q)
 	if answer.Err != nil || len(answer.Plans) != 1 || len(answer.Plans["a"]) != 1 || answer.Plans["a"][0] != "2" {
