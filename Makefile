@@ -150,7 +150,7 @@ PREEMPTIONS ?= 10000
 .PHONY: test-placement
 test-placement: ## hold N random placements and PREEMPTIONS preemptions of the scheduler against its slow references
 	@echo "==> comparing $(N) placements and $(PREEMPTIONS) preemptions"; cd $(ROOT)/services/scheduler && \
-	  KEELSON_PLACEMENTS=$(N) KEELSON_PREEMPTIONS=$(PREEMPTIONS) $(GO) test -count 1 -timeout 24h -run AgreesWithReference ./internal/cycle
+	  KEELSON_PLACEMENTS=$(N) KEELSON_PREEMPTIONS=$(PREEMPTIONS) $(GO) test -tags=grpcnotrace,invariants -count 1 -timeout 24h -run AgreesWithReference ./internal/cycle
 
 # What test/integration reads outside of its module. The tests read the sum of it, so that the go command sees a change.
 OUTSIDE := deploy/helm docs/controllers.md bin/kubectl bin/published

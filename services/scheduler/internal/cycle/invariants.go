@@ -13,6 +13,17 @@ import (
 // What must hold between two calls, checked where the program is built with -tags invariants. A decision that would
 // rest on anything else ends the program instead.
 
+// moves are those from one phase to others; what the API shows of a Pod ends each of them.
+var moves = map[phase][]phase{
+	pending:   {gated, nominated, asking, evicting, assumed},
+	gated:     {pending, nominated},
+	nominated: {gated, pending, asking, evicting, assumed},
+	asking:    {pending, gated, nominated},
+	evicting:  {pending, gated, nominated},
+	assumed:   {pending, claiming},
+	claiming:  {pending, assumed},
+}
+
 // checkMove panics where no Pod comes from its phase to that one.
 func checkMove(p *pod, to phase) {
 	if p.phase != to && !slices.Contains(moves[p.phase], to) {

@@ -27,17 +27,6 @@ var phases = [...]string{"pending", "gated", "nominated", "asking", "evicting", 
 
 func (p phase) String() string { return phases[p] }
 
-// moves are those from one phase to others; what the API shows of a Pod ends each of them.
-var moves = map[phase][]phase{
-	pending:   {gated, nominated, asking, evicting, assumed},
-	gated:     {pending, nominated},
-	nominated: {gated, pending, asking, evicting, assumed},
-	asking:    {pending, gated, nominated},
-	evicting:  {pending, gated, nominated},
-	assumed:   {pending, claiming},
-	claiming:  {pending, assumed},
-}
-
 // enter has the Pod be in another phase, and its group count it so.
 func (p *pod) enter(to phase) {
 	checkMove(p, to)
