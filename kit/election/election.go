@@ -90,9 +90,10 @@ func newElector(identity string, client kubernetes.Interface, observer Observer,
 // other.
 func (e *Elector) Run(ctx context.Context, role string, lead func(context.Context) error) error {
 	c := &candidacy{identity: e.Identity, fallback: e.Fallback, begun: e.clock()}
+	leads := leading.WithLabelValues(role)
 	for ctx.Err() == nil {
 		e.observer.Campaigning(role)
-		if err := e.campaign(ctx, role, c, lead); err != nil {
+		if err := e.campaign(ctx, role, c, shown(leads, lead)); err != nil {
 			e.observer.Failed(role, err)
 		}
 		select {

@@ -80,6 +80,7 @@ func Run(ctx context.Context, c Config) error {
 	c.Metrics.Include(ctrlmetrics.Registry)
 	c.Metrics.MustRegister(collectors.Metrics()...)
 	c.Metrics.MustRegister(events.Metrics()...)
+	c.Metrics.MustRegister(election.Metrics()...)
 	c.Ready.Add("caches", group.Synced)
 	return group.Run(ctx)
 }

@@ -79,6 +79,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer pool.Stop()
 	c.Metrics.MustRegister(events.Metrics()...)
+	c.Metrics.MustRegister(election.Metrics()...)
 	s := &scheduler{Config: c, loop: newLoop(c, newRecorders(pool, c.Scheduler.Profiles)), terms: &bind.Terms{}}
 	s.loop.binder = bind.NewBinder(bind.Directly(api.CoreV1()), api.CoreV1(), s.terms, s.loop.bound)
 	s.loop.statuses = bind.NewStatuses(api.CoreV1(), s.terms, s.loop.unwritten)
