@@ -97,6 +97,7 @@ func (e *Embedded) start(ctx context.Context, dataDir string, log *zap.Logger) e
 		return err
 	}
 	e.level.SetLevel(zapcore.WarnLevel)
+	showEtcd()
 	return nil
 }
 
