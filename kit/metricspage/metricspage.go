@@ -1,8 +1,9 @@
-// Package metricspage compares what daemons show with the page that lists their metrics, for tests of both.
+// Package metricspage reads the page that lists the daemons' metrics, and compares with it what daemons show, for tests
+// of both.
 //
 // A section of the page holds a table with a row for each family: its name, its type and its labels. A name that ends
-// with * stands for all that begin so; a mark after the name says that the family is there only once something has
-// happened.
+// with * stands for all that begin so and have no row of their own; a mark after the name says that the family is there
+// only once something has happened.
 package metricspage
 
 import (
@@ -41,7 +42,10 @@ func compare(rows []row, families []*dto.MetricFamily) (wrong []string) {
 	seen := map[string]bool{}
 	for _, family := range families {
 		shown := rowOf(family)
-		i := slices.IndexFunc(rows, func(r row) bool { return r.names(shown.name) })
+		i := slices.IndexFunc(rows, func(r row) bool { return r.name == shown.name })
+		if i < 0 {
+			i = slices.IndexFunc(rows, func(r row) bool { return r.names(shown.name) })
+		}
 		if i < 0 {
 			wrong = append(wrong, "not on the page: "+shown.String())
 			continue
@@ -78,18 +82,43 @@ func rowOf(family *dto.MetricFamily) row {
 
 func (r row) String() string { return fmt.Sprintf("| `%s` | %s | %s |", r.name, r.kind, r.labels) }
 
-// names says whether the row is of a family.
+// names says whether the row stands for all families that begin like this one.
 func (r row) names(family string) bool {
 	prefix, open := strings.CutSuffix(r.name, "*")
-	return r.name == family || open && strings.HasPrefix(family, prefix)
+	return open && strings.HasPrefix(family, prefix)
 }
+
+// Family is what the page says of one.
+type Family struct {
+	Name, Type string
+	Labels     []string
+}
+
+// Families returns what a page lists under all its headings; rows that stand for several families are left out. A name
+// is there once for each table that has it.
+func Families(file string) ([]Family, error) {
+	page, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the page of metrics: %w", err)
+	}
+	var all []Family
+	for _, r := range parse(string(page), everywhere) {
+		if !strings.HasSuffix(r.name, "*") {
+			all = append(all, Family{Name: r.name, Type: r.kind, Labels: strings.Fields(r.labels)})
+		}
+	}
+	return all, nil
+}
+
+// everywhere has parse read all tables of a page.
+const everywhere = ""
 
 // parse reads the tables between the section's heading and the next one.
 func parse(page, section string) (rows []row) {
-	within := false
+	within := section == everywhere
 	for _, line := range strings.Split(page, "\n") {
 		if strings.HasPrefix(line, "#") {
-			within = strings.TrimSpace(strings.TrimLeft(line, "#")) == section
+			within = section == everywhere || strings.TrimSpace(strings.TrimLeft(line, "#")) == section
 			continue
 		}
 		cells := strings.Split(strings.Trim(line, "|"), "|")

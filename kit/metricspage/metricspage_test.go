@@ -19,6 +19,7 @@ const page = `# Metrics
 | ` + "`b`" + ` | gauge | |
 | ` + "`c` †" + ` | histogram | |
 | ` + "`go_*`" + ` | | |
+| ` + "`go_threads`" + ` † | gauge | |
 ## there
 | ` + "`d`" + ` | gauge | |
 `
@@ -41,13 +42,18 @@ func TestCompare(t *testing.T) {
 		"another name": {[]string{"x", "y"}, "d",
 			[]string{"not on the page: | `d` | gauge |  |", "not there: | `b` | gauge |  |"}},
 		"of that prefix": {[]string{"x", "y"}, "go_b", []string{"not there: | `b` | gauge |  |"}},
+		"of that prefix, with a row of its own": {[]string{"x", "y"}, "b",
+			[]string{"the page says | `go_threads` | gauge |  |, it is | `go_threads` | counter |  |"}},
 	} {
 		registry := prometheus.NewRegistry()
 		counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "a_total"}, row.labels)
 		counter.WithLabelValues(make([]string, len(row.labels))...)
 		registry.MustRegister(counter, prometheus.NewGauge(prometheus.GaugeOpts{Name: row.gauge}))
 		if row.gauge != "go_b" {
-			registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "go_threads"}))
+			registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "go_goroutines"}))
+		}
+		if strings.HasSuffix(name, "of its own") {
+			registry.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "go_threads"}))
 		}
 		families, err := registry.Gather()
 		if err != nil {
@@ -60,5 +66,28 @@ func TestCompare(t *testing.T) {
 	}
 	if _, err := Compare(file, "nowhere", nil); err == nil {
 		t.Error("a section that is not there is compared")
+	}
+}
+
+// All headings are read, and what stands for several families is none.
+func TestFamilies(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "metrics.md")
+	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	families, err := Families(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, family := range families {
+		got = append(got, family.Name+" "+family.Type+" "+strings.Join(family.Labels, ","))
+	}
+	if want := []string{"elsewhere gauge ", "a_total counter x,y", "b gauge ", "c histogram ", "go_threads gauge ",
+		"d gauge "}; !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if _, err := Families(file + "x"); err == nil {
+		t.Error("a page that is not there is read")
 	}
 }

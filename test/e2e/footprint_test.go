@@ -2,10 +2,8 @@ package e2e
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -95,21 +93,12 @@ func residentMiB(t testing.TB, pid int) int {
 // goroutines asks a daemon for its metrics.
 func goroutines(t testing.TB, admin *rest.Config, host string) int {
 	t.Helper()
-	transport, err := rest.TransportFor(admin)
-	must(t, err)
-	response, err := (&http.Client{Transport: transport}).Get(host + "/metrics")
-	must(t, err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	must(t, err)
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, "go_goroutines "); ok {
-			n, err := strconv.Atoi(strings.TrimSpace(value))
-			must(t, err)
-			return n
+	for _, family := range metricsOf(t, admin, host) {
+		if family.GetName() == "go_goroutines" {
+			return int(family.GetMetric()[0].GetGauge().GetValue())
 		}
 	}
-	t.Fatalf("%s does not tell its goroutines", host)
+	t.Fatalf("the metrics of %s do not tell how many goroutines there are", host)
 	return 0
 }
 
