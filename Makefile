@@ -11,7 +11,7 @@ export PATH := $(BIN):$(PATH)
 
 # The modules of go.work are built as one, so that each dependency compiles once; ALONE are outside of it. Lint also asks each
 # module's own go.mod whether it requires what it imports, which the workspace would hide.
-ALONE := test/images tools/pins/runc deploy/packages
+ALONE := test/images tools/pins/runc deploy/packages deploy/monitoring
 workspace = GOWORK=$$(case " $(ALONE) " in *" $(1) "*) echo off;; esac)
 
 DATA_DIR ?= .keelson
@@ -108,7 +108,9 @@ test: ## run every test, and say what each step took
 	$(MAKE) --no-print-directory test-times; echo "==> the steps"; cat $(BIN)/test-times/steps
 
 # The go command sees no change of what a test reads outside of its module: these run each time (tools/layout keeps the list whole).
-UNCACHED := cli/internal/clusterdns services/nodeagent/internal/kubeletconfig services/scheduler/internal/app services/scheduler/internal/config tools/layout tools/mutate tools/rules
+UNCACHED := cli/internal/clusterdns services/nodeagent/internal/kubeletconfig services/scheduler/internal/app services/scheduler/internal/config tools/chartvalues tools/layout tools/mutate tools/rules
+# So do those of ALONE that read pages and charts; they are short, and nothing in them runs at once.
+UNCACHED_ALONE := deploy/monitoring
 UNIT     := $(filter-out test,$(MODULES))
 # FIRST takes longest and waits most of its time: it begins first, and two others run beside it.
 FIRST := keelson.dev/services/apiserver/internal/servertest
@@ -122,8 +124,8 @@ test-unit: $(STAMPS)/golangci-lint $(STAMPS)/gotestsum ## run the tests of every
 	$(call sum,unit,$(FIRST) $$(echo $$races),-race -p 3 -timeout 20m) || fail=1; \
 	$(call sum,unit-serial,$$(echo $$serial),-timeout 20m) || fail=1; \
 	$(call sum,uncached,$(UNCACHED:%=./%),-race -count 1 -timeout 20m) || fail=1; \
-	for m in $(ALONE); do echo "==> testing $$m"; \
-	  (cd $(ROOT)/$$m && export GOWORK=off && $(call sum,$$(echo $$m | tr / -),./...,-race -timeout 20m)) || fail=1; \
+	for m in $(ALONE); do echo "==> testing $$m"; case " $(UNCACHED_ALONE) " in *" $$m "*) how="-count 1" ;; *) how=-race ;; esac; \
+	  (cd $(ROOT)/$$m && export GOWORK=off && $(call sum,$$(echo $$m | tr / -),./...,$$how -timeout 20m)) || fail=1; \
 	done; exit $${fail:-0}
 
 # Targets are found by their names: whoever writes one need not say so here. What one finds, it leaves in testdata/fuzz beside it, where
@@ -274,9 +276,10 @@ hooks: ## let git format and check what is committed here, in seconds
 	@! git -C $(ROOT) rev-parse --git-dir >/dev/null 2>&1 || git -C $(ROOT) config core.hooksPath tools/hooks
 
 .PHONY: generate
-generate: $(STAMPS)/codegen ## regenerate proto/ and the OpenAPI definitions
+generate: $(STAMPS)/codegen ## regenerate proto/, the OpenAPI definitions, the dashboards and the chart's page
 	@echo "==> generating proto"; cd $(ROOT)/proto && PATH=$(BIN)/codegen:$$PATH buf lint && PATH=$(BIN)/codegen:$$PATH buf generate
 	@for m in $(MODULES); do (cd $(ROOT)/$$m && PATH=$(BIN)/codegen:$$PATH $(GO) generate ./...) || exit 1; done
+	@cd $(ROOT)/deploy/monitoring && GOWORK=off $(GO) generate ./... && cd $(ROOT)/tools && $(GO) run ./cmd/chartvalues $(ROOT)/deploy/helm/keelson
 
 .PHONY: chart
 chart: $(STAMPS)/helm ## check and package the Helm chart into bin/

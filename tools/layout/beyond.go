@@ -40,7 +40,8 @@ func readKept(repository fs.FS) (kept, error) {
 	}
 	// The tests with real daemons run under another program, those on machines and benchmarks with -count or -bench.
 	never := []string{"test/e2e", "test/vm", "test/bench"}
-	return kept{eachTime: append(never, list("UNCACHED")...), summed: list("OUTSIDE")}, nil
+	eachTime := slices.Concat(never, list("UNCACHED"), list("UNCACHED_ALONE"))
+	return kept{eachTime: eachTime, summed: list("OUTSIDE")}, nil
 }
 
 // seen is whether a change of the file, outside of the module, makes the tests of a folder run again.

@@ -153,13 +153,16 @@ func TestTestsThatReadBeyondTheirModule(t *testing.T) {
 		"beside what is summed": {"test/integration/a_test.go", "package p\n\nvar f = \"../../bin/xy\"\n", true},
 		"summed for others":     {"test/scenario/a_test.go", "package p\n\nvar f = \"../../bin/x\"\n", true},
 		"in its module":         {"kit/b/c/b_test.go", "package p\n\nvar f = \"../../go.mod\"\n", false},
+		"alone, in its list":    {"deploy/a/a_test.go", "package p\n\nvar f = \"../../x\"\n", false},
+		"alone, not in it":      {"deploy/b/b_test.go", "package p\n\nvar f = \"../../x\"\n", true},
 		"one folder further":    {"kit/b/c/b_test.go", "package p\n\nvar f = \"../../../x\"\n", true},
 		"out of a whole module": {"kit/b/b_test.go", "package p\n\nvar f = \"../..\"\n", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := Check(fstest.MapFS{
 				"Makefile": {
-					Data: []byte("UNIT := kit\nUNCACHED := kit/x services/podgc/internal/a\nOUTSIDE := bin/x\n"),
+					Data: []byte("UNIT := kit\nUNCACHED := kit/x services/podgc/internal/a\n" +
+						"UNCACHED_ALONE := deploy/a\nOUTSIDE := bin/x\n"),
 				},
 				c.path: {Data: []byte(c.content)},
 			})
