@@ -134,8 +134,9 @@ func TestReleasesShareNothing(t *testing.T) {
 			objects[name] = release
 			seen++
 		}
-		if seen != 9 {
-			t.Errorf("%s has %d objects, want an account, a binding and a Deployment of three daemons", release, seen)
+		if seen != 12 {
+			t.Errorf("%s has %d objects, want an account, a binding, a Deployment and a test of three daemons", release,
+				seen)
 		}
 		for _, d := range decoded[appsv1.Deployment](t, out) {
 			if d.Kind != "Deployment" {
@@ -169,8 +170,12 @@ func TestTheChartRefusesWrongValues(t *testing.T) {
 			"got -1, want 0",
 		"scheduler.topologySpreadConstraints[0].maxSkew=1": "at '/scheduler/topologySpreadConstraints/0': missing " +
 			"properties 'topologyKey', 'whenUnsatisfiable'",
-		"scheduler.controllers={job}": "at '/scheduler/controllers': false schema",
-		"global.apiserver.port=0":     "at '/global/apiserver/port': minimum: got 0, want 1",
+		"scheduler.controllers={job}":       "at '/scheduler/controllers': false schema",
+		"monitoring.podMonitor=true":        "at '/monitoring/podMonitor': got boolean, want object",
+		"monitoring.interval=often":         "at '/monitoring/interval': 'often' does not match pattern",
+		"monitoring.rules.runbooks=docs":    "at '/monitoring/rules/runbooks': 'docs' does not match pattern",
+		"monitoring.dashboard.enabled=true": "at '/monitoring': additional properties 'dashboard' not allowed",
+		"global.apiserver.port=0":           "at '/global/apiserver/port': minimum: got 0, want 1",
 	} {
 		t.Run(value, func(t *testing.T) {
 			_, stderr, err := helm(t, "", "template", "keelson", chart(t), "--set", value)

@@ -43,6 +43,9 @@ func TestTheChartTakesOver(t *testing.T) {
 	awaitLeaders(w, "the chart's Pods", func(d mesh.Daemon, lease, holder string) bool {
 		return inPod(d, holder) != (lease == signing)
 	})
+	if out, stderr, err := helm(w, m.Kubeconfig(), "test", "keelson", "--namespace", system); err != nil {
+		t.Errorf("helm test: %v\n%s%s", err, out, stderr)
+	}
 	w.Deploy(3, scenario.HelloV1)
 	w.Deploy(3, scenario.HelloV2)
 	release(w, "upgrade", "keelson", chart(t), "--reuse-values", "--set", "scheduler.replicas=2")

@@ -1,12 +1,19 @@
 // Command keelson-podgc takes objects away: what owners leave behind, Pods of nodes that are gone, namespaces being
-// deleted.
+// deleted. As `keelson-podgc leases` it tells whether its Leases are held.
 package main
 
 import (
 	"os"
 
 	"keelson.dev/kit/daemon"
+	"keelson.dev/kit/leases"
 	"keelson.dev/services/podgc/internal/app"
 )
 
-func main() { os.Exit(daemon.Main(app.Daemon())) }
+func main() {
+	d := app.Daemon()
+	if len(os.Args) > 1 && os.Args[1] == leases.Name {
+		os.Exit(leases.Main(d.Name, app.Collectors(), os.Args[2:]))
+	}
+	os.Exit(daemon.Main(d))
+}

@@ -1,5 +1,5 @@
 {{/*
-keelson.daemon renders everything of one daemon: its account, its rights and its Deployment. It takes
+keelson.daemon renders everything of one daemon: its account, its rights, its Deployment and its test. It takes
   root        the sub-chart's own context
   clusterRole the role that the apiserver keeps for this daemon
   args        flags of this daemon alone
@@ -63,6 +63,29 @@ spec:
   selector:
     matchLabels: {{- include "keelson.selector" .root | nindent 6 }}
 {{- end }}
+---
+{{- /* `helm test` asks by the daemon's own program, and with its rights, whether its Leases are held and renewed. */}}
+apiVersion: v1
+kind: Pod
+metadata:
+  name: {{ $name }}-test
+  namespace: {{ $namespace }}
+  labels:
+    app.kubernetes.io/name: keelson-test
+    app.kubernetes.io/instance: {{ .root.Release.Name }}
+    app.kubernetes.io/part-of: keelson
+    app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+  annotations:
+    helm.sh/hook: test
+    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+spec:
+  restartPolicy: Never
+  serviceAccountName: {{ $name }}
+  {{- include "keelson.security" . | nindent 2 }}
+  containers:
+    - name: leases
+      {{- include "keelson.program" . | nindent 6 }}
+      args: [leases]
 {{- end }}
 
 {{- define "keelson.pod" -}}
@@ -70,16 +93,10 @@ spec:
 {{- $name := include "keelson.name" .root -}}
 serviceAccountName: {{ $name }}
 priorityClassName: {{ $v.priorityClassName }}
-securityContext:
-  runAsNonRoot: true
-  runAsUser: 65534
-  runAsGroup: 65534
-  fsGroup: 65534
-  seccompProfile: {type: RuntimeDefault}
+{{ include "keelson.security" . }}
 containers:
   - name: {{ .root.Chart.Name }}
-    image: {{ printf "%s:%s" $v.image.repository $v.image.tag | quote }}
-    imagePullPolicy: {{ $v.image.pullPolicy }}
+    {{- include "keelson.program" . | nindent 4 }}
     args:
       - --status-address=0.0.0.0:{{ $v.statusPort }}
       - --status-client-ca-file=/var/run/secrets/kubernetes.io/serviceaccount/ca.crt
@@ -90,13 +107,6 @@ containers:
       {{- range $v.extraArgs }}
       - {{ . | quote }}
       {{- end }}
-    {{- with $v.global.apiserver.host }}
-    env:
-      - name: KUBERNETES_SERVICE_HOST
-        value: {{ . | quote }}
-      - name: KUBERNETES_SERVICE_PORT
-        value: {{ $v.global.apiserver.port | quote }}
-    {{- end }}
     ports:
       - name: status
         containerPort: {{ $v.statusPort }}
@@ -110,10 +120,6 @@ containers:
       periodSeconds: 2
       timeoutSeconds: 5
     resources: {{- $v.resources | toYaml | nindent 6 }}
-    securityContext:
-      allowPrivilegeEscalation: false
-      readOnlyRootFilesystem: true
-      capabilities: {drop: [ALL]}
     {{- if .rootCA }}
     volumeMounts:
       - name: root-ca
@@ -157,6 +163,33 @@ nodeSelector: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with $v.tolerations }}
 tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "keelson.security" -}}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65534
+  runAsGroup: 65534
+  fsGroup: 65534
+  seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{/* keelson.program is of a container what its image is, what it may do, and how it reaches the apiserver. */}}
+{{- define "keelson.program" -}}
+{{- $v := .root.Values -}}
+image: {{ printf "%s:%s" $v.image.repository $v.image.tag | quote }}
+imagePullPolicy: {{ $v.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+{{- with $v.global.apiserver.host }}
+env:
+  - name: KUBERNETES_SERVICE_HOST
+    value: {{ . | quote }}
+  - name: KUBERNETES_SERVICE_PORT
+    value: {{ $v.global.apiserver.port | quote }}
 {{- end }}
 {{- end }}
 
