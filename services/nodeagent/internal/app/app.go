@@ -23,6 +23,7 @@ import (
 	"keelson.dev/kit/keptport"
 	"keelson.dev/services/nodeagent/internal/admit"
 	"keelson.dev/services/nodeagent/internal/checkpoint"
+	"keelson.dev/services/nodeagent/internal/cpupin"
 	"keelson.dev/services/nodeagent/internal/csinode"
 	"keelson.dev/services/nodeagent/internal/csiplugin"
 	"keelson.dev/services/nodeagent/internal/csivolume"
@@ -79,7 +80,9 @@ type agent struct {
 	drivers *csivolume.Volumes
 	csiNode *csinode.Teller
 	// devices are those of device plugins.
-	devices  *deviceplugin.Manager
+	devices *deviceplugin.Manager
+	// cpus are the processors that Pods have for themselves.
+	cpus     *cpupin.Pins
 	counts   counts
 	imageFs  *imageFolder
 	disk     *diskusage.Survey
@@ -179,6 +182,9 @@ func (a *agent) build(ctx context.Context) (err error) {
 	if err = a.openDevices(); err != nil {
 		return err
 	}
+	if err = a.openCPUs(); err != nil {
+		return err
+	}
 	a.node = node.New(node.Config{Client: a.client, Log: a.Log, Facts: a.facts, Health: a.health,
 		Devices:  a.devices.Amounts,
 		Record:   a.recordNode,
@@ -213,7 +219,7 @@ func (a *agent) build(ctx context.Context) (err error) {
 func (a *agent) workerConfig() podworker.Config {
 	claims := claim.Kind{Objects: a.objects, Store: a.local, Drivers: a.drivers, Node: a.node.Current}
 	do := steps.New(steps.Config{
-		Files: a.files, Cgroups: a.cgroups, Devices: a.devices, Gone: a.reclaimer.Look,
+		Files: a.files, Cgroups: a.cgroups, Devices: a.devices, CPUs: a.cpus, Gone: a.reclaimer.Look,
 		Volumes: volume.NewHost(a.files, a.mounter, kinds.All(a.mounter, a.objects, claims)),
 		Objects: a.objects, Ranges: a.ranges, Images: a.runtime, Pulls: a.ImagePulls, Records: a.imageRecords,
 		Events:    a.events,
@@ -227,6 +233,7 @@ func (a *agent) workerConfig() podworker.Config {
 		Statuses: statuses{a.statuses, a.static}, Gone: a.gone,
 		Events: a.events, Records: a.records, HostIPs: a.hostIPs, RuntimeName: a.version.Name, Admit: a.admit,
 		Observer: a.counts.workers, Allocatable: a.allocatable, Devices: a.devices.Health,
+		PinsCPUs: a.CPUs.IsStatic(),
 	}
 }
 
@@ -254,6 +261,9 @@ func (a *agent) admit(pod *corev1.Pod, others []*corev1.Pod) *podstate.Outcome {
 	}
 	if out := admit.Decide(admit.Input{Pod: pod, Others: others, Node: a.node.Current(),
 		AllowedSysctls: a.AllowedSysctls, Kept: a.kept, Devices: a.devices.Manages}); out != nil {
+		return out
+	}
+	if out := a.cpus.Admit(pod); out != nil {
 		return out
 	}
 	return a.devices.Admit(pod)
@@ -352,6 +362,7 @@ func (a *agent) bringUp(ctx context.Context) {
 	parts.Go(func() { a.reclaimer.Run(ctx) })
 	parts.Go(func() { a.drivers.Run(ctx) })
 	parts.Go(func() { a.weighBurstable(ctx) })
+	parts.Go(func() { a.cpus.Run(ctx) })
 	parts.Go(func() { evict.Run(ctx, a.evictConfig()) })
 	parts.Go(func() { a.pressure.Run(ctx) })
 	parts.Go(func() { a.settle(ctx) })
@@ -406,5 +417,6 @@ func (a *agent) leftovers() ([]types.UID, error) {
 	records, err3 := a.records.Pods()
 	logged, err4 := a.files.Logged()
 	devices, err5 := a.devices.Pods()
-	return slices.Concat(folders, cgroups, records, logged, devices), errors.Join(err1, err2, err3, err4, err5)
+	return slices.Concat(folders, cgroups, records, logged, devices, a.cpus.Pods()),
+		errors.Join(err1, err2, err3, err4, err5)
 }

@@ -7,6 +7,7 @@ import (
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/keptport"
 	"keelson.dev/services/nodeagent/internal/conntrack"
+	"keelson.dev/services/nodeagent/internal/cpupin"
 	"keelson.dev/services/nodeagent/internal/gc"
 	"keelson.dev/services/nodeagent/internal/imagepull"
 	"keelson.dev/services/nodeagent/internal/nodecertificates"
@@ -39,6 +40,7 @@ type Config struct {
 	CgroupRoot, CgroupDriver        string
 	PidsLimit, MaxPods              int64
 	Reserved                        reserved.Settings
+	CPUs                            cpupin.Settings
 	Pressure                        pressure.Settings
 	PodCIDR                         string
 	PodNetwork                      podnetwork.Settings

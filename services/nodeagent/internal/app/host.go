@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,8 @@ type host struct {
 	status  runtime.Status
 	files   podfiles.Root
 	cgroups *cgroup.Tree
+	// driver is who owns the hierarchy of cgroups.
+	driver  cgroup.Driver
 	mounter volume.Mounter
 	ranges  *podfiles.UserRanges
 	facts   node.Facts
@@ -108,23 +111,17 @@ func (h *host) ask(ctx context.Context) (err error) {
 
 // openKernel opens cgroups, mounts and user IDs.
 func (h *host) openKernel(ctx context.Context, c Config) error {
-	driver := cgroup.Driver(c.CgroupDriver)
-	if driver == "" {
-		driver = cgroup.Driver(h.status.CgroupDriver)
-	}
-	if driver == "" {
-		driver = cgroup.Cgroupfs
-	}
+	h.driver = cmp.Or(cgroup.Driver(c.CgroupDriver), cgroup.Driver(h.status.CgroupDriver), cgroup.Cgroupfs)
 	var kernel cgroup.Kernel = cgroupfake.New(cgroup.Unified)
 	h.mounter = &mountfake.Mounter{}
 	if !c.Simulated {
 		if err := cgroup.Mounted(); err != nil {
 			return err
 		}
-		kernel, h.mounter = cgroup.NewHost(driver), mount.Kernel{}
+		kernel, h.mounter = cgroup.NewHost(h.driver), mount.Kernel{}
 	}
 	var err error
-	if h.cgroups, err = cgroup.NewTree(kernel, driver, c.CgroupRoot, c.PidsLimit); err != nil {
+	if h.cgroups, err = cgroup.NewTree(kernel, h.driver, c.CgroupRoot, c.PidsLimit); err != nil {
 		return fmt.Errorf("--cgroup-root: %w", err)
 	}
 	whole, err := podfiles.HostRange(ctx, int(c.MaxPods))

@@ -9,15 +9,17 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"keelson.dev/services/nodeagent/internal/cpupin"
 	"keelson.dev/services/nodeagent/internal/review"
 )
+
+const fileHead = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 
 // filled returns the options that flags and a kubelet's file make, and what is wrong with them; FILE is the file.
 func filled(t *testing.T, body string, args ...string) (*options, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubelet.yaml")
-	text := "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + body
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(fileHead+body), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	o := newOptions()
@@ -33,9 +35,8 @@ func filled(t *testing.T, body string, args ...string) (*options, string) {
 	return o, strings.ReplaceAll(err.Error(), file, "FILE")
 }
 
-// Every flag of a field exists, takes what the field says, and wins over it.
-func TestKubeletConfig(t *testing.T) {
-	body := `
+// everything says something of each field.
+const everything = `
 address: 127.0.0.1
 allowedUnsafeSysctls: [net.core.somaxconn]
 authentication: {x509: {clientCAFile: /ca}, webhook: {enabled: false, cacheTTL: 1m}}
@@ -47,6 +48,8 @@ clusterDomain: example.org
 containerLogMaxFiles: 3
 containerLogMaxSize: 1Mi
 containerRuntimeEndpoint: unix:///c.sock
+cpuManagerPolicy: static
+cpuManagerReconcilePeriod: 5s
 enableSystemLogHandler: false
 enforceNodeAllocatable: [none]
 evictionHard: {memory.available: 1Gi}
@@ -69,6 +72,7 @@ podPidsLimit: 9
 port: 1
 preloadedImagesVerificationAllowlist: [a/b, c/*]
 registerWithTaints: [{key: a, effect: NoExecute}]
+reservedSystemCPUs: 0-1,3
 resolvConf: ""
 seccompDefault: true
 rotateCertificates: true
@@ -78,7 +82,10 @@ systemReserved: {memory: 1Gi, cpu: 200m}
 tlsCertFile: /cert
 tlsPrivateKeyFile: /key
 `
-	o, problem := filled(t, body, "--max-pods=8", "--kubeconfig=/k", "--bootstrap-kubeconfig=/b")
+
+// Every flag of a field exists, takes what the field says, and wins over it.
+func TestKubeletConfig(t *testing.T) {
+	o, problem := filled(t, everything, "--max-pods=8", "--kubeconfig=/k", "--bootstrap-kubeconfig=/b")
 	if problem != "" {
 		t.Fatal(problem)
 	}
@@ -106,10 +113,12 @@ tlsPrivateKeyFile: /key
 		"hard": rules.Thresholds[0].Least.Of(0) == 1<<30, "soft": rules.Thresholds[1].Least.Percent == 20,
 		"soft's grace": rules.Thresholds[1].Grace == 90*time.Second, "nobody is held": !c.Reserved.HoldsPods(),
 		"reclaim": rules.Thresholds[1].Reclaim.Of(0) == 1<<20, "transition": rules.Transition == 7*time.Second,
-		"Pods' grace": rules.MaxPodGrace == 7*time.Second, "reserved": reserved.Cpu().MilliValue() == 300 &&
+		"Pods' grace": rules.MaxPodGrace == 7*time.Second, "reserved": reserved.Cpu().MilliValue() == 3000 &&
 			reserved.Memory().Value() == 1<<30,
 		"reviews": c.Reviews == review.Settings{TokenTTL: time.Minute, AllowedTTL: 2 * time.Minute,
 			DeniedTTL: 3 * time.Minute}, "the machine's logs": !c.SystemLogs,
+		"CPUs":    c.CPUs == cpupin.Settings{Policy: "static", Every: 5 * time.Second},
+		"named":   c.Reserved.Named().String() == "0-1,3",
 		"seccomp": c.SeccompDefault, "cert": c.CertFile == "/cert", "key": c.KeyFile == "/key",
 		"renewal": c.Certificates.Rotate, "serving certificate": c.Certificates.RotateServer,
 	} {

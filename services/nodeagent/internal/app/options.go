@@ -23,6 +23,7 @@ import (
 	"keelson.dev/kit/keptport"
 	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/conntrack"
+	"keelson.dev/services/nodeagent/internal/cpupin"
 	"keelson.dev/services/nodeagent/internal/gc"
 	"keelson.dev/services/nodeagent/internal/podnetwork"
 	"keelson.dev/services/nodeagent/internal/pressure"
@@ -60,7 +61,7 @@ func Defaults(name string) Config {
 		CgroupRoot:      "/kubepods", BindAddress: "0.0.0.0", Port: 10250, MaxPods: 110, ClusterDomain: "cluster.local",
 		ResolvConf: "/etc/resolv.conf",
 		PidsLimit:  4096,
-		Reserved:   reserved.DefaultSettings(), Pressure: pressure.DefaultSettings(),
+		Reserved:   reserved.DefaultSettings(), CPUs: cpupin.DefaultSettings(), Pressure: pressure.DefaultSettings(),
 		PodNetwork: podnetwork.DefaultSettings(), Reviews: review.DefaultSettings(), SystemLogs: true,
 		LogMaxSize: 10 << 20, LogMaxFiles: 5, ImageGC: gc.DefaultSettings(),
 		ServiceProxy: proxyNftables, ServiceTable: "keelson-services", ServiceHealth: ":10256",
@@ -82,7 +83,7 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.AddressesDir, "pod-addresses-dir", "",
 		"dataDir of the network plugin host-local, if no other runtime "+
 			"uses it: addresses of sandboxes that failed are given back; empty leaves them alone")
-	fs.StringVar(&c.PodManifestPath, "pod-manifest-path", "",
+	fs.StringVar(&c.PodManifestPath, "pod-manifest-path", c.PodManifestPath,
 		"directory of manifests (YAML or JSON, one Pod each) of static Pods, which run with or without an API; empty "+
 			"for none")
 	fs.StringVar(&c.RuntimeEndpoint, "container-runtime-endpoint", c.RuntimeEndpoint,
@@ -95,33 +96,34 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.PodCIDR, "pod-cidr", c.PodCIDR, "range of this node's Pods, set on the Node if it has none")
 	c.PodNetwork.AddFlags(fs)
 	c.Reserved.AddFlags(fs)
+	c.CPUs.AddFlags(fs)
 	c.Pressure.AddFlags(fs)
 	fs.Int64Var(&c.MaxPods, "max-pods", c.MaxPods, "how many Pods this node takes")
 	fs.StringToStringVar(&c.Labels, "node-labels", nil, "labels that the Node gets, KEY=VALUE, comma-separated")
-	fs.StringSliceVar(&o.taints, "register-with-taints", nil,
+	fs.StringSliceVar(&o.taints, "register-with-taints", o.taints,
 		"taints that a new Node gets, KEY[=VALUE]:EFFECT, comma-separated")
 	fs.StringVar(&c.BindAddress, "bind-address", c.BindAddress,
 		"address on which the node API (logs, exec, attach, port-forward) listens")
 	fs.IntVar(&c.Port, "port", c.Port, "port of the node API; 0 switches it off")
-	fs.StringVar(&c.CertFile, "tls-cert-file", "",
+	fs.StringVar(&c.CertFile, "tls-cert-file", c.CertFile,
 		"PEM certificate of the node API; what replaces the file counts for new connections")
-	fs.StringVar(&c.KeyFile, "tls-private-key-file", "", "PEM key of --tls-cert-file")
-	fs.StringVar(&c.ClientCAFile, "client-ca-file", "",
+	fs.StringVar(&c.KeyFile, "tls-private-key-file", c.KeyFile, "PEM key of --tls-cert-file")
+	fs.StringVar(&c.ClientCAFile, "client-ca-file", c.ClientCAFile,
 		"PEM bundle of the CA that signs the clients of the node API; what replaces the file counts for new "+
 			"connections")
 	c.Reviews.AddFlags(fs)
 	fs.BoolVar(&c.SystemLogs, "enable-system-log-handler", c.SystemLogs,
 		"show the machine's logs (/var/log) at /logs/ of the node API, for reading")
-	fs.StringSliceVar(&c.ClusterDNS, "cluster-dns", nil, "addresses of the cluster's DNS servers, comma-separated")
+	fs.StringSliceVar(&c.ClusterDNS, "cluster-dns", c.ClusterDNS, "addresses of the cluster's DNS servers, comma-separated")
 	fs.StringVar(&c.ClusterDomain, "cluster-domain", c.ClusterDomain, "domain of the cluster's names")
 	fs.StringVar(&c.ResolvConf, "resolv-conf", c.ResolvConf,
 		"name resolution that Pods take over from the host, without servers on its loopback, which Pods do not reach; "+
 			"empty for none")
-	fs.StringSliceVar(&c.AllowedSysctls, "allowed-unsafe-sysctls", nil,
+	fs.StringSliceVar(&c.AllowedSysctls, "allowed-unsafe-sysctls", c.AllowedSysctls,
 		"sysctls beyond the safe ones that Pods may set; a * at the end stands for any rest")
 	fs.StringVar(&c.SeccompRoot, "seccomp-root", "",
 		"directory of localhost seccomp profiles; ROOT-DIR/seccomp by default")
-	fs.BoolVar(&c.SeccompDefault, "seccomp-default", false,
+	fs.BoolVar(&c.SeccompDefault, "seccomp-default", c.SeccompDefault,
 		"give containers that name no seccomp profile the runtime's default one")
 	fs.Int64Var(&c.LogMaxSize, "container-log-max-size", c.LogMaxSize, "bytes after which a container's log is rotated")
 	fs.IntVar(&c.LogMaxFiles, "container-log-max-files", c.LogMaxFiles,
@@ -206,8 +208,8 @@ func (c *Config) validate() error {
 	if err := cri.CheckEndpoint(c.RuntimeEndpoint); err != nil {
 		return fmt.Errorf("--container-runtime-endpoint: %w", err)
 	}
-	return cmp.Or(c.validateCgroups(), c.Reserved.Validate(), c.Pressure.Validate(), c.validateNumbers(),
-		c.ImagePulls.Validate(), c.ImageGC.Validate(), c.validateServer(), c.Reviews.Validate(), c.validateNetwork())
+	return cmp.Or(c.validateCgroups(), c.Reserved.Validate(), c.CPUs.Validate(), c.Pressure.Validate(),
+		c.validateNumbers(), c.ImagePulls.Validate(), c.ImageGC.Validate(), c.validateServer(), c.Reviews.Validate(), c.validateNetwork())
 }
 
 func (c *Config) validateCgroups() error {

@@ -142,10 +142,15 @@ func (t *Tree) ShareBurstable(milli int64) error {
 	return nil
 }
 
-// EnsurePod makes the Pod's cgroup or brings its limits up to date. It is idempotent.
-func (t *Tree) EnsurePod(pod *corev1.Pod) error {
+// EnsurePod makes the Pod's cgroup or brings its limits up to date. It is idempotent. The time of a Pod with processors
+// of its own is not rationed.
+func (t *Tree) EnsurePod(pod *corev1.Pod, ownCPUs bool) error {
+	limits := LimitsOf(pod, t.pids)
+	if ownCPUs {
+		limits.CPUQuota = 0
+	}
 	return failpoint.Around("nodeagent/cgroup.create", func() error {
-		if err := t.kernel.Ensure(podPath(t.root, qos.Class(pod), pod.UID), LimitsOf(pod, t.pids)); err != nil {
+		if err := t.kernel.Ensure(podPath(t.root, qos.Class(pod), pod.UID), limits); err != nil {
 			return fmt.Errorf("making the pod's cgroup: %w", err)
 		}
 		return nil

@@ -157,7 +157,7 @@ func TestPodsComeAndGo(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, pod := range pods {
-				if err := tree.EnsurePod(pod); err != nil {
+				if err := tree.EnsurePod(pod, false); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -186,6 +186,25 @@ func TestPodsComeAndGo(t *testing.T) {
 			t.Errorf("usage of a removed pod: %v", err)
 		}
 	})
+}
+
+// A Pod with processors for itself keeps its weight and its memory's limit, and is not rationed.
+func TestPodWithItsOwnCPUs(t *testing.T) {
+	kernel := cgroupfake.New(cgroup.Unified)
+	tree := newTree(t, kernel, cgroup.Cgroupfs, "/k")
+	pod := podWith("a", corev1.PodQOSGuaranteed, amounts("1", "64Mi"), amounts("1", "64Mi"))
+	for _, own := range []bool{true, false} { // either may follow the other
+		if err := tree.EnsurePod(pod, own); err != nil {
+			t.Fatal(err)
+		}
+		want := cgroup.Limits{CPUShares: 1024, CPUQuota: 100000, Memory: 64 << 20, Pids: 100}
+		if own {
+			want.CPUQuota = 0
+		}
+		if got, ok := kernel.Limits("/k/poda"); !ok || got != want {
+			t.Errorf("its own %v: %+v, want %+v", own, got, want)
+		}
+	}
 }
 
 func TestMode(t *testing.T) {

@@ -63,7 +63,7 @@ func hostLimitsHold(t *testing.T, driver cgroup.Driver) {
 		}
 	})
 	pod := podWith("a", corev1.PodQOSGuaranteed, amounts("500m", "64Mi"), amounts("500m", "64Mi"))
-	if err := errors.Join(tree.EnsureNode(amounts("2", "1Gi")), tree.EnsurePod(pod)); err != nil {
+	if err := errors.Join(tree.EnsureNode(amounts("2", "1Gi")), tree.EnsurePod(pod, false)); err != nil {
 		t.Fatal(err)
 	}
 	if got := setting(t, path, "memory", "memory.limit_in_bytes", "memory.max"); got != strconv.Itoa(64<<20) {
@@ -128,7 +128,7 @@ func TestScopeOfContainer(t *testing.T) {
 		}
 	})
 	pod := podWith("a", corev1.PodQOSGuaranteed, amounts("500m", "64Mi"), amounts("500m", "64Mi"))
-	if err := errors.Join(tree.EnsureNode(amounts("2", "1Gi")), tree.EnsurePod(pod)); err != nil {
+	if err := errors.Join(tree.EnsureNode(amounts("2", "1Gi")), tree.EnsurePod(pod, false)); err != nil {
 		t.Fatal(err)
 	}
 	process := exec.Command("systemd-run", "--scope", "--slice="+slice+"-poda.slice", "--unit=cri-containerd-c1.scope",

@@ -352,3 +352,18 @@ func TestHashFollowsTheImage(t *testing.T) {
 		t.Error("the image does not matter")
 	}
 }
+
+// Whoever has processors for himself is bound to them, and not rationed on them; who shares is both.
+func TestCPUs(t *testing.T) {
+	for _, r := range []struct {
+		cpus  CPUs
+		quota int64
+	}{{CPUs{}, 50000}, {CPUs{Set: "0,2"}, 50000}, {CPUs{Set: "1", Exclusive: true}, 0}} {
+		got := r.cpus.Of(&cri.LinuxContainerResources{CpuShares: 512, CpuQuota: 50000, CpuPeriod: 100000})
+		want := &cri.LinuxContainerResources{CpuShares: 512, CpuQuota: r.quota, CpuPeriod: 100000,
+			CpusetCpus: r.cpus.Set}
+		if got.String() != want.String() {
+			t.Errorf("%+v: %v, want %v", r.cpus, got, want)
+		}
+	}
+}

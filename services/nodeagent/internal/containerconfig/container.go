@@ -44,6 +44,24 @@ type ContainerInput struct {
 	TargetContainerID string
 	// Annotations are added to those of this package, which they cannot replace.
 	Annotations map[string]string
+	CPUs        CPUs
+}
+
+// CPUs are the processors that a container may use.
+type CPUs struct {
+	// Set is in the kernel's form, like 0-2,7; empty for all.
+	Set string
+	// Exclusive says that nobody else uses them: time on them is not rationed.
+	Exclusive bool
+}
+
+// Of gives resources the processors.
+func (c CPUs) Of(r *cri.LinuxContainerResources) *cri.LinuxContainerResources {
+	if c.Exclusive {
+		r.CpuQuota = 0
+	}
+	r.CpusetCpus = c.Set
+	return r
 }
 
 // hostsPath is where a container looks names up.
@@ -78,8 +96,8 @@ func Container(in ContainerInput) (*cri.ContainerConfig, error) {
 		Stdin:       container.Stdin,
 		StdinOnce:   container.StdinOnce,
 		Tty:         container.TTY,
-		Linux: &cri.LinuxContainerConfig{SecurityContext: context, Resources: Resources(in.Pod, container,
-			in.Node)},
+		Linux: &cri.LinuxContainerConfig{SecurityContext: context, Resources: in.CPUs.Of(Resources(in.Pod,
+			container, in.Node))},
 	}, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
@@ -30,7 +31,7 @@ func (m *Manager) SetUp(ctx context.Context, pod *corev1.Pod) error {
 	}
 	var no *refused
 	if errors.As(err, &no) {
-		m.Refuse(pod.UID, podstate.Outcome{Reason: ReasonUnexpected, Message: refusal(no.why)})
+		m.Refuse(pod.UID, podstate.Unallocated(no.why))
 	}
 	return err
 }
@@ -39,7 +40,7 @@ func (m *Manager) SetUp(ctx context.Context, pod *corev1.Pod) error {
 type refused struct{ why error }
 
 // Error implements error.
-func (r *refused) Error() string { return refusal(r.why) }
+func (r *refused) Error() string { return podstate.Unallocated(r.why).Message }
 
 // settle chooses the devices of a Pod for good, after the plugins that care were asked, and writes them down. It
 // returns nil for a Pod that has none.
@@ -67,7 +68,7 @@ func (m *Manager) choose(pod *corev1.Pod, preferred map[choice][]string) (*holdi
 	switch {
 	case m.damaged[pod.UID] != nil:
 		return nil, nil, nil // Container says so; what runs runs on
-	case h == nil && began(pod):
+	case h == nil && lifecycle.Began(pod):
 		return nil, nil, nil // it was started without devices
 	}
 	if h == nil || !h.saved {

@@ -21,6 +21,19 @@ type Allocation map[string]Devices
 // a plugin.
 type stock map[corev1.ResourceName]map[string]bool
 
+// healthy are the devices that may be given out.
+func healthy(has stock) Devices {
+	out := Devices{}
+	for name, devices := range has {
+		for _, id := range slices.Sorted(maps.Keys(devices)) {
+			if devices[id] {
+				out[name] = append(out[name], id)
+			}
+		}
+	}
+	return out
+}
+
 // set is a set of devices, by resource and ID.
 type set map[corev1.ResourceName]map[string]bool
 
@@ -143,22 +156,6 @@ func pick(in request, which choice, size int, own, reusable set) ([]string, *que
 	}
 	slices.Sort(out)
 	return out, ask, nil
-}
-
-// refusal is what a Pod without its devices is told, in the field's words.
-func refusal(why error) string {
-	return fmt.Sprintf("Allocate failed due to %v, which is unexpected", why)
-}
-
-// began reports whether a container of the Pod has been started.
-func began(pod *corev1.Pod) bool {
-	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses,
-		pod.Status.ContainerStatuses} {
-		if slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool { return s.ContainerID != "" }) {
-			return true
-		}
-	}
-	return false
 }
 
 // fileName is that of the file that stands for a resource: a resource's name has one slash and no tilde.

@@ -2,7 +2,6 @@ package deviceplugin
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -135,25 +134,5 @@ func TestFileOfAResource(t *testing.T) {
 		if file := fileName(name); strings.Contains(file, "/") || resourceOf(file) != name {
 			t.Errorf("%s is %s, which is %s", name, file, resourceOf(file))
 		}
-	}
-}
-
-func TestBegan(t *testing.T) {
-	pod := podOf("p", "main c 1")
-	if began(pod) {
-		t.Error("a new Pod")
-	}
-	waiting := []corev1.ContainerStatus{{Name: "c"}}
-	pod.Status.ContainerStatuses = waiting
-	if began(pod) {
-		t.Error("a Pod that waits")
-	}
-	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "i", ContainerID: "x://1"}}
-	if !began(pod) {
-		t.Error("a Pod with an init container that ran")
-	}
-	pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses[0].ContainerID = nil, "x://2"
-	if !began(pod) || !reflect.DeepEqual(waiting, pod.Status.ContainerStatuses) {
-		t.Error("a Pod with a container that ran")
 	}
 }

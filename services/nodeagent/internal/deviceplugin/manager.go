@@ -28,9 +28,6 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// ReasonUnexpected is why a Pod is refused that cannot have its devices, in the field's words.
-const ReasonUnexpected = "UnexpectedAdmissionError"
-
 // Config is what a Manager works with.
 type Config struct {
 	// Root is the agent's own folder, below which the sockets of all plugins lie.
@@ -134,6 +131,23 @@ func (m *Manager) Health(uid types.UID) map[string][]corev1.ResourceStatus {
 	return nil
 }
 
+// Held returns the devices of a Pod, also while their plugins are away.
+func (m *Manager) Held(uid types.UID) Allocation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if h := m.pods[uid]; h != nil {
+		return h.Devices
+	}
+	return nil
+}
+
+// Allocatable returns the healthy devices of the plugins that are there, those that Pods hold included.
+func (m *Manager) Allocatable() Devices {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return healthy(m.stockLocked())
+}
+
 // Pods returns those of which there is something on disk.
 func (m *Manager) Pods() ([]types.UID, error) { return m.records.pods() }
 
@@ -148,7 +162,8 @@ func (m *Manager) Admit(pod *corev1.Pod) *podstate.Outcome {
 		}
 	}
 	if _, _, err := m.chooseLocked(pod, nil); err != nil {
-		return &podstate.Outcome{Reason: ReasonUnexpected, Message: refusal(err)}
+		why := podstate.Unallocated(err)
+		return &why
 	}
 	return nil
 }

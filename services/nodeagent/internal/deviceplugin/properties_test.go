@@ -241,7 +241,7 @@ func (n *node) restart() {
 	}
 	for _, r := range slices.Clone(n.pods) {
 		r.ready = false
-		if !began(r.pod) && n.m.Admit(r.pod) != nil {
+		if !lifecycle.Began(r.pod) && n.m.Admit(r.pod) != nil {
 			n.end(r)
 		}
 	}

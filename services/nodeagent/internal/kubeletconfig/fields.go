@@ -28,6 +28,8 @@ var flags = map[string]string{
 	"containerLogMaxFiles":                       "container-log-max-files",
 	"containerLogMaxSize":                        "container-log-max-size",
 	"containerRuntimeEndpoint":                   "container-runtime-endpoint",
+	"cpuManagerPolicy":                           "cpu-manager-policy",
+	"cpuManagerReconcilePeriod":                  "cpu-manager-reconcile-period",
 	"enableSystemLogHandler":                     "enable-system-log-handler",
 	"enforceNodeAllocatable":                     "enforce-node-allocatable",
 	"evictionHard":                               "eviction-hard",
@@ -50,6 +52,7 @@ var flags = map[string]string{
 	"port":                                       "port",
 	"preloadedImagesVerificationAllowlist":       "preloaded-images-verification-allowlist",
 	"registerWithTaints":                         "register-with-taints",
+	"reservedSystemCPUs":                         "reserved-cpus",
 	"resolvConf":                                 "resolv-conf",
 	"rotateCertificates":                         "rotate-certificates",
 	"seccompDefault":                             "seccomp-default",
@@ -68,7 +71,6 @@ var fixed = map[string]any{
 	"cgroupsPerQOS":                             true,
 	"configMapAndSecretChangeDetectionStrategy": "Watch",
 	"cpuCFSQuota":                               true,
-	"cpuManagerPolicy":                          "none",
 	"enableDebuggingHandlers":                   true,
 	"enableServer":                              true,
 	"failCgroupV1":                              false,
@@ -106,13 +108,9 @@ func (f field) text() (string, error) {
 	case []string:
 		return strings.Join(value, ","), nil
 	case map[string]string:
-		separator := "="
-		if f.path == "evictionHard" || f.path == "evictionSoft" {
-			separator = "<"
-		}
 		parts := make([]string, 0, len(value))
 		for _, key := range slices.Sorted(maps.Keys(value)) {
-			parts = append(parts, key+separator+value[key])
+			parts = append(parts, key+separator(f.path)+value[key])
 		}
 		return strings.Join(parts, ","), nil
 	case metav1.Duration:
@@ -128,6 +126,14 @@ func (f field) text() (string, error) {
 		return bytes(f.value.(string))
 	}
 	return fmt.Sprint(f.value), nil
+}
+
+// separator stands between the two of a pair, as the field's flag has it.
+func separator(path string) string {
+	if path == "evictionHard" || path == "evictionSoft" {
+		return "<"
+	}
+	return "="
 }
 
 // bytes returns a quantity as a number of bytes.

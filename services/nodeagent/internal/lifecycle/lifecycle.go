@@ -4,6 +4,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -69,6 +70,17 @@ func (e Entry) Restarts(pod *corev1.Pod, exitCode int32) bool {
 // exitCode.
 func (e Entry) RestartsAll(exitCode int32) bool {
 	return e.Kind != Ephemeral && podview.RestartsAll(e.Spec, exitCode)
+}
+
+// Began reports whether a container of the Pod has been started.
+func Began(pod *corev1.Pod) bool {
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses,
+		pod.Status.ContainerStatuses} {
+		if slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool { return s.ContainerID != "" }) {
+			return true
+		}
+	}
+	return false
 }
 
 // ResetAfter is how long an instance must have run for its container's back-off to start anew.

@@ -231,3 +231,22 @@ func TestGrace(t *testing.T) {
 		}
 	}
 }
+
+func TestBegan(t *testing.T) {
+	pod := &corev1.Pod{}
+	if Began(pod) {
+		t.Error("a new Pod")
+	}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c"}}
+	if Began(pod) {
+		t.Error("a Pod that waits")
+	}
+	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "i", ContainerID: "x://1"}}
+	if !Began(pod) {
+		t.Error("a Pod with an init container that ran")
+	}
+	pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses[0].ContainerID = nil, "x://2"
+	if !Began(pod) {
+		t.Error("a Pod with a container that ran")
+	}
+}

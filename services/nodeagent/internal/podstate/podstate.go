@@ -13,6 +13,7 @@
 package podstate
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -86,6 +87,15 @@ type Outcome struct {
 
 // ReasonEvicted is the reason of a Pod that its node ends or refuses for want of something, in the API's words.
 const ReasonEvicted = "Evicted"
+
+// ReasonUnexpected is the reason of a Pod that its node refuses because of what is to be allocated to it alone, in the
+// field's words.
+const ReasonUnexpected = "UnexpectedAdmissionError"
+
+// Unallocated is the outcome of a Pod to which something cannot be allocated, in the field's words.
+func Unallocated(why error) Outcome {
+	return Outcome{Reason: ReasonUnexpected, Message: fmt.Sprintf("Allocate failed due to %v, which is unexpected", why)}
+}
 
 // StopReason is why one instance must be stopped.
 type StopReason struct {

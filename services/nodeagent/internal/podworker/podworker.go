@@ -98,6 +98,8 @@ type Config struct {
 	Admit func(pod *corev1.Pod, others []*corev1.Pod) *podstate.Outcome
 	// Allocatable is what the node has for Pods: resizes stay within it.
 	Allocatable func() corev1.ResourceList
+	// PinsCPUs says that Guaranteed Pods have processors of their own.
+	PinsCPUs bool
 	// Devices says how the devices of a Pod's containers are, by container; nil: there are none.
 	Devices func(uid types.UID) map[string][]corev1.ResourceStatus
 	// Observer is told what workers do.

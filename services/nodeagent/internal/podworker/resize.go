@@ -40,7 +40,7 @@ func (p *Pool) resizeLocked() {
 	if len(p.resizing) == 0 || !p.settled {
 		return
 	}
-	in := resize.Input{}
+	in := resize.Input{PinsCPUs: p.config.PinsCPUs}
 	if p.config.Allocatable != nil {
 		in.Allocatable = p.config.Allocatable()
 	}

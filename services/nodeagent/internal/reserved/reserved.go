@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/cpuset"
 )
 
 // PIDs is the resource of process IDs, in the field's word. It is reserved and limited, but no Pod requests it.
@@ -28,6 +29,8 @@ var names = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, cor
 type Settings struct {
 	// System is kept for the machine's own daemons, Kube for those of the mesh.
 	System, Kube map[string]string
+	// CPUs names the processors that are reserved; if it does, no other amount of cpu counts.
+	CPUs string
 	// Enforce lists who is held to what is left.
 	Enforce []string
 }
@@ -42,6 +45,8 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 			"ephemeral-storage, pid")
 	fs.StringToStringVar(&s.Kube, "kube-reserved", s.Kube,
 		"what of the machine is kept for the daemons of the mesh, as --system-reserved")
+	fs.StringVar(&s.CPUs, "reserved-cpus", s.CPUs,
+		"cpus that are reserved, like 0-1,4, instead of cpu in --system-reserved and --kube-reserved")
 	fs.StringSliceVar(&s.Enforce, "enforce-node-allocatable", s.Enforce,
 		"who is held to what is left: pods, by the limits of the cgroup of all Pods; none for nobody")
 }
@@ -50,6 +55,9 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 func (s *Settings) Validate() error {
 	if _, err := s.Amounts(); err != nil {
 		return err
+	}
+	if _, err := cpuset.Parse(s.CPUs); err != nil {
+		return fmt.Errorf("--reserved-cpus: %q must be a list of cpus and ranges of them, like 0-1,4", s.CPUs)
 	}
 	for _, who := range s.Enforce {
 		if who != enforcePods && who != enforceNone {
@@ -64,6 +72,15 @@ func (s *Settings) Validate() error {
 
 // HoldsPods reports whether all Pods together are limited.
 func (s *Settings) HoldsPods() bool { return slices.Contains(s.Enforce, enforcePods) }
+
+// Named returns the processors that are reserved by their numbers; none if there is only an amount.
+func (s *Settings) Named() cpuset.CPUSet {
+	cpus, err := cpuset.Parse(s.CPUs)
+	if err != nil {
+		return cpuset.New()
+	}
+	return cpus
+}
 
 // Amounts returns all that is reserved, by resource.
 func (s *Settings) Amounts() (corev1.ResourceList, error) {
@@ -80,6 +97,9 @@ func (s *Settings) Amounts() (corev1.ResourceList, error) {
 			quantity.Add(sum[corev1.ResourceName(name)])
 			sum[corev1.ResourceName(name)] = quantity
 		}
+	}
+	if n := s.Named().Size(); n > 0 {
+		sum[corev1.ResourceCPU] = *resource.NewQuantity(int64(n), resource.DecimalSI)
 	}
 	return sum, nil
 }

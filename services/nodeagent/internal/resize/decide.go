@@ -32,6 +32,8 @@ type Input struct {
 	// Others are the node's further Pods, at the sizes that they were allocated.
 	Others      []*corev1.Pod
 	Allocatable corev1.ResourceList
+	// PinsCPUs says that the node gives Guaranteed Pods processors of their own, whose number stays as it is.
+	PinsCPUs bool
 }
 
 // Verdict is the answer to a candidate. Without a reason the resize is granted.
@@ -81,6 +83,10 @@ func Decide(in Input) map[types.UID]Verdict {
 	for _, r := range all {
 		used.Remove(r.allocated)
 		verdict := decide(r.more, used, capacity)
+		if in.PinsCPUs && class(r.Given) == 0 && otherCPUs(r.Given, r.Wanted) {
+			verdict = Verdict{Reason: corev1.PodReasonInfeasible,
+				Message: `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`}
+		}
 		if verdict.Granted() {
 			used.Add(r.desired)
 		} else {
@@ -116,6 +122,15 @@ func priority(pod *corev1.Pod) int32 {
 func class(pod *corev1.Pod) int {
 	return slices.Index([]corev1.PodQOSClass{corev1.PodQOSGuaranteed, corev1.PodQOSBurstable, corev1.PodQOSBestEffort},
 		qos.Class(pod))
+}
+
+// otherCPUs reports whether a container asks for another amount of cpu than it has.
+func otherCPUs(given, wanted *corev1.Pod) bool {
+	same := func(a, b corev1.Container) bool {
+		return a.Resources.Requests.Cpu().Cmp(*b.Resources.Requests.Cpu()) == 0
+	}
+	return !slices.EqualFunc(given.Spec.Containers, wanted.Spec.Containers, same) ||
+		!slices.EqualFunc(given.Spec.InitContainers, wanted.Spec.InitContainers, same)
 }
 
 // decide answers a candidate that asks for more of these. used is what all other Pods request. A resize that asks for

@@ -109,6 +109,40 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// Where Guaranteed Pods have processors for themselves, how many stays as it is; all else may be resized.
+func TestDecideBesidePinnedCPUs(t *testing.T) {
+	const infeasible = `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`
+	guaranteed := classOf(corev1.PodQOSGuaranteed)
+	sidecar := func(given, wanted string) func(*Candidate) {
+		return func(c *Candidate) {
+			for cpu, pod := range map[string]*corev1.Pod{given: c.Given, wanted: c.Wanted} {
+				pod.Spec.InitContainers = []corev1.Container{{Name: "s", Resources: corev1.ResourceRequirements{
+					Requests: amounts(cpu, "1Mi")}}}
+			}
+		}
+	}
+	for _, r := range []struct {
+		name      string
+		candidate Candidate
+		pins      bool
+		want      string
+	}{
+		{"more", candidate("a", "1", "2", guaranteed), true, infeasible},
+		{"less", candidate("a", "2", "1", guaranteed), true, infeasible},
+		{"a part", candidate("a", "500m", "501m", guaranteed), true, infeasible},
+		{"a sidecar's", candidate("a", "1", "1", guaranteed, sidecar("1", "2")), true, infeasible},
+		{"memory", candidate("a", "1", "1", guaranteed, memory("1Gi", "2Gi")), true, ""},
+		{"of another class", candidate("a", "1", "2"), true, ""},
+		{"under policy none", candidate("a", "1", "2", guaranteed), false, ""},
+	} {
+		got := Decide(Input{Candidates: []Candidate{r.candidate}, Allocatable: amounts("4", "8Gi"), PinsCPUs: r.pins})["a"]
+		if got.Message != r.want || got.Granted() != (r.want == "") ||
+			!got.Granted() && got.Reason != corev1.PodReasonInfeasible {
+			t.Errorf("%s: %+v, want %q", r.name, got, r.want)
+		}
+	}
+}
+
 func milli(p *corev1.Pod) int64 {
 	list := requests(p)
 	return list.Cpu().MilliValue()

@@ -119,6 +119,7 @@ func (s *Steps) Container(ctx context.Context, in ContainerInput) (*cri.Containe
 		ImageRef: in.Image.ID, Image: containerconfig.ImageUser{UID: in.Image.UID, Name: in.Image.User},
 		Env: env, Mounts: mounts, VolumeImages: in.VolumeImages, HostsFile: files.hosts,
 		TerminationLog: files.terminationLog, UserNamespace: own, TargetContainerID: in.TargetID,
+		CPUs: s.cpus(in.Pod, spec),
 	}, devices))
 }
 

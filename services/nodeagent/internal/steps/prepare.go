@@ -12,8 +12,8 @@ import (
 
 	"keelson.dev/kit/podview"
 	"keelson.dev/services/nodeagent/internal/containerconfig"
-	"keelson.dev/services/nodeagent/internal/deviceplugin"
 	"keelson.dev/services/nodeagent/internal/downward"
+	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
 // Preparation is what a Pod stands on, in the order in which it is set up.
@@ -22,9 +22,10 @@ func (s *Steps) Preparation() []Step {
 		{Name: "claims", SetUp: s.awaitClaims, Reason: reasonUnallocated},
 		{Name: "objects", SetUp: s.watchObjects, TearDown: s.forgetObjects},
 		{Name: "folders", SetUp: s.makeFolders, TearDown: s.removeFolders},
+		{Name: "cpus", SetUp: s.giveCPUs, TearDown: s.freeCPUs, Reason: podstate.ReasonUnexpected},
 		{Name: "cgroup", SetUp: s.makeCgroup, TearDown: s.removeCgroup, AtMax: true},
 		{Name: "volumes", SetUp: s.setUpVolumes, TearDown: s.takeVolumesDown},
-		{Name: "devices", SetUp: s.allocateDevices, TearDown: s.freeDevices, Reason: deviceplugin.ReasonUnexpected},
+		{Name: "devices", SetUp: s.allocateDevices, TearDown: s.freeDevices, Reason: podstate.ReasonUnexpected},
 	}
 }
 
@@ -88,8 +89,21 @@ func (s *Steps) removeFolders(_ context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
+// giveCPUs has the Pod's own processors on disk before anything uses them.
+func (s *Steps) giveCPUs(_ context.Context, pod *corev1.Pod) (time.Time, error) {
+	return time.Time{}, s.CPUs.SetUp(pod)
+}
+
+func (s *Steps) freeCPUs(_ context.Context, pod *corev1.Pod) error { return s.CPUs.TearDown(pod.UID) }
+
+// cpus are the processors of a container.
+func (s *Steps) cpus(pod *corev1.Pod, container *corev1.Container) containerconfig.CPUs {
+	set, exclusive := s.CPUs.Container(pod.UID, container.Name)
+	return containerconfig.CPUs{Set: set, Exclusive: exclusive}
+}
+
 func (s *Steps) makeCgroup(_ context.Context, pod *corev1.Pod) (time.Time, error) {
-	return time.Time{}, s.Cgroups.EnsurePod(pod)
+	return time.Time{}, s.ResizeCgroup(pod)
 }
 
 func (s *Steps) removeCgroup(_ context.Context, pod *corev1.Pod) error {

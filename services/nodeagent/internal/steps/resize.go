@@ -9,11 +9,13 @@ import (
 )
 
 // ResizeCgroup gives the Pod's cgroup the limits of the Pod's size.
-func (s *Steps) ResizeCgroup(pod *corev1.Pod) error { return s.Cgroups.EnsurePod(pod) }
+func (s *Steps) ResizeCgroup(pod *corev1.Pod) error {
+	return s.Cgroups.EnsurePod(pod, s.CPUs.Holds(pod.UID))
+}
 
 // Limits returns what an instance of the container is limited to while it runs.
 func (s *Steps) Limits(pod *corev1.Pod, container *corev1.Container) *cri.LinuxContainerResources {
-	return containerconfig.Resized(pod, container, s.Node)
+	return s.cpus(pod, container).Of(containerconfig.Resized(pod, container, s.Node))
 }
 
 // MemoryUsed returns the memory in bytes that an instance uses and that cannot be dropped at once; without an ID it is

@@ -15,6 +15,7 @@ import (
 	"keelson.dev/kit/events"
 	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/containerconfig"
+	"keelson.dev/services/nodeagent/internal/cpupin"
 	"keelson.dev/services/nodeagent/internal/deviceplugin"
 	"keelson.dev/services/nodeagent/internal/imagepull"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
@@ -35,6 +36,7 @@ type Config struct {
 	Cgroups *cgroup.Tree
 	Volumes *volume.Host
 	Devices *deviceplugin.Manager
+	CPUs    *cpupin.Pins
 	Objects *objectcache.Cache
 	Ranges  *podfiles.UserRanges
 	Images  runtime.Images

@@ -1,0 +1,43 @@
+package app
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/services/nodeagent/internal/cpupin"
+	"keelson.dev/services/nodeagent/internal/podstate"
+)
+
+// openCPUs takes up the processors that Pods have for themselves.
+func (a *agent) openCPUs() (err error) {
+	kept := a.facts.Reserved[corev1.ResourceCPU]
+	a.cpus, err = cpupin.Open(cpupin.Config{
+		Settings: a.CPUs, Root: a.RootDir, Log: a.Log, Machine: a.machine,
+		Named: a.Reserved.Named(), ReservedMilli: kept.MilliValue(),
+		Running: a.runningContainers, Update: a.runtime.UpdateContainer,
+		Refuse: func(uid types.UID, why podstate.Outcome) { a.pool.Evict(uid, why) },
+	})
+	return err
+}
+
+// machine reads how the processors lie together. The agent must be free to run on all of them: it counts those on which
+// it may, and the Node says so.
+func (a *agent) machine() (cpupin.Machine, error) {
+	machine, err := cpupin.ReadMachine("/sys")
+	if has := a.facts.MilliCPU / 1000; err == nil && int64(len(machine)) != has {
+		return nil, fmt.Errorf("--cpu-manager-policy: static needs an agent that may run on all %d cpus of the machine; "+
+			"this one may on %d", len(machine), has)
+	}
+	return machine, err
+}
+
+func (a *agent) runningContainers() []cpupin.Running {
+	running := a.pool.Running()
+	all := make([]cpupin.Running, len(running))
+	for i, r := range running {
+		all[i] = cpupin.Running{Pod: r.Pod.UID, Name: r.Name, ID: r.ID}
+	}
+	return all
+}

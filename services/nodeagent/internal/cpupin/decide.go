@@ -1,0 +1,184 @@
+package cpupin
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+	"k8s.io/utils/cpuset"
+
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/qos"
+)
+
+// Assignment is the exclusive processors of one Pod, by the names of its containers.
+type Assignment map[string]cpuset.CPUSet
+
+// all is what the Pod has as a whole.
+func (a Assignment) all() cpuset.CPUSet {
+	out := cpuset.New()
+	for _, cpus := range a {
+		out = out.Union(cpus)
+	}
+	return out
+}
+
+// request is all that the processors of a Pod depend on.
+type request struct {
+	Pod     *corev1.Pod
+	Machine Machine
+	// Free are those that may be given out: nobody has them, and they are not reserved.
+	Free cpuset.CPUSet
+}
+
+// assign chooses the exclusive processors of all containers of a Pod; empty for a Pod without such. An init container
+// leaves its processors to those that come after it; a sidecar keeps them.
+func assign(in request) (Assignment, error) {
+	out := Assignment{}
+	own, reusable := cpuset.New(), cpuset.New()
+	for _, entry := range lifecycle.Entries(in.Pod) {
+		n := wanted(in.Pod, entry)
+		if n == 0 {
+			continue
+		}
+		cpus, err := pick(in.Machine, in.Free.Difference(own), reusable, n)
+		if err != nil {
+			return nil, err
+		}
+		out[entry.Spec.Name] = cpus
+		own = own.Union(cpus)
+		if entry.Kind == lifecycle.Init {
+			reusable = reusable.Union(cpus)
+		} else {
+			reusable = reusable.Difference(cpus)
+		}
+	}
+	return out, nil
+}
+
+// wanted is how many processors a container has for itself: what it requests, if that is whole ones, in a Pod that is
+// Guaranteed by the amounts of its containers.
+func wanted(pod *corev1.Pod, entry lifecycle.Entry) int {
+	if entry.Kind == lifecycle.Ephemeral || resource.IsPodLevelResourcesSet(pod) ||
+		qos.Class(pod) != corev1.PodQOSGuaranteed {
+		return 0
+	}
+	cpu, ok := entry.Spec.Resources.Requests[corev1.ResourceCPU]
+	if !ok {
+		cpu = entry.Spec.Resources.Limits[corev1.ResourceCPU]
+	}
+	if cpu.MilliValue()%1000 != 0 {
+		return 0
+	}
+	return int(cpu.MilliValue() / 1000)
+}
+
+// pick chooses n processors: first what init containers have left.
+func pick(machine Machine, free, reusable cpuset.CPUSet, n int) (cpuset.CPUSet, error) {
+	if n <= reusable.Size() {
+		return take(machine, reusable, n), nil
+	}
+	if has := free.Size() + reusable.Size(); n > has {
+		return cpuset.New(), fmt.Errorf("not enough cpus available to satisfy request: requested=%d, available=%d", n,
+			has)
+	}
+	return reusable.Union(take(machine, free, n-reusable.Size())), nil
+}
+
+// CPU is one logical processor. Core numbers its core within its Socket.
+type CPU struct{ ID, Core, Socket int }
+
+// Machine is the processors of a machine.
+type Machine []CPU
+
+// all are the IDs.
+func (m Machine) all() cpuset.CPUSet {
+	out := make([]int, len(m))
+	for i := range m {
+		out[i] = m[i].ID
+	}
+	return cpuset.New(out...)
+}
+
+// group is what processors share that lie together. Where it is a core or a single processor, Socket is its own.
+type group struct{ Socket, Core, ID int }
+
+// The groups that are taken as a whole, the largest first.
+var groupings = []func(CPU) group{
+	func(c CPU) group { return group{c.Socket, -1, -1} },
+	func(c CPU) group { return group{c.Socket, c.Core, -1} },
+	func(c CPU) group { return group{c.Socket, c.Core, c.ID} },
+}
+
+// groups returns the processors of each group.
+func (m Machine) groups(of func(CPU) group) map[group]cpuset.CPUSet {
+	ids := map[group][]int{}
+	for _, c := range m {
+		ids[of(c)] = append(ids[of(c)], c.ID)
+	}
+	out := make(map[group]cpuset.CPUSet, len(ids))
+	for g, members := range ids {
+		out[g] = cpuset.New(members...)
+	}
+	return out
+}
+
+// take chooses n of the free processors, of which there are as many: whole sockets, then whole cores, then single
+// processors. It stays in the socket in which it began, begins in the one with the least room that suffices, and breaks
+// up a core only where none is in use already.
+func take(machine Machine, free cpuset.CPUSet, n int) cpuset.CPUSet {
+	out := cpuset.New()
+	sockets, cores := machine.groups(groupings[0]), machine.groups(groupings[1])
+	for _, grouping := range groupings {
+		whole := machine.groups(grouping)
+		for out.Size() < n {
+			missing, left := n-out.Size(), free.Difference(out)
+			best, ok := cpuset.New(), false
+			var least []int
+			for g, members := range whole {
+				if members.Size() > missing || !members.IsSubsetOf(left) {
+					continue
+				}
+				socket := sockets[group{g.Socket, -1, -1}]
+				rank := append(rankOf(socket, left, out, missing),
+					left.Intersection(cores[group{g.Socket, g.Core, -1}]).Size(), slices.Min(members.List()))
+				if !ok || slices.Compare(rank, least) < 0 {
+					best, least, ok = members, rank, true
+				}
+			}
+			if !ok {
+				break
+			}
+			out = out.Union(best)
+		}
+	}
+	return out
+}
+
+// rankOf orders sockets, the best first: where something was taken already, then those that have all that is missing,
+// the fullest of them first, then the emptiest of the others.
+func rankOf(socket, left, taken cpuset.CPUSet, missing int) []int {
+	room := left.Intersection(socket).Size()
+	rank := []int{-taken.Intersection(socket).Size(), 0, room}
+	if room < missing {
+		rank[1], rank[2] = 1, -room
+	}
+	return rank
+}
+
+// Instance is a running instance of a container; CPUs are the processors that it shall have, in the kernel's form.
+type Instance struct{ ID, CPUs string }
+
+// untold returns the instances to whose processors the runtime has not yet been told, ordered by ID.
+func untold(running []Instance, told map[string]string) []Instance {
+	var out []Instance
+	for _, i := range running {
+		if has, ok := told[i.ID]; !ok || has != i.CPUs {
+			out = append(out, i)
+		}
+	}
+	slices.SortFunc(out, func(a, b Instance) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
