@@ -38,6 +38,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/nodecertificates"
 	"keelson.dev/services/nodeagent/internal/objectcache"
 	"keelson.dev/services/nodeagent/internal/podnetwork"
+	"keelson.dev/services/nodeagent/internal/podresources"
 	"keelson.dev/services/nodeagent/internal/podsource"
 	"keelson.dev/services/nodeagent/internal/podstate"
 	"keelson.dev/services/nodeagent/internal/podworker"
@@ -82,12 +83,14 @@ type agent struct {
 	// devices are those of device plugins.
 	devices *deviceplugin.Manager
 	// cpus are the processors that Pods have for themselves.
-	cpus     *cpupin.Pins
-	counts   counts
-	imageFs  *imageFolder
-	disk     *diskusage.Survey
-	pressure *pressure.Watcher
-	images   imageList
+	cpus *cpupin.Pins
+	// resources tell others on the node of both.
+	resources *podresources.Server
+	counts    counts
+	imageFs   *imageFolder
+	disk      *diskusage.Survey
+	pressure  *pressure.Watcher
+	images    imageList
 	// imageRecords are nil on a simulated node.
 	imageRecords *imagepull.Records
 	// proxy is nil if this agent does not carry Services, podNetwork where the network of Pods is left to others.
@@ -199,6 +202,9 @@ func (a *agent) build(ctx context.Context) (err error) {
 		func(pod *corev1.Pod) { fromAPI.seen(pod) }, func(uid types.UID) { fromAPI.Remove(uid) })
 	a.static = a.newStatic()
 	a.pool = podworker.NewPool(ctx, a.workerConfig())
+	a.resources = podresources.New(podresources.Config{Root: a.RootDir, Log: a.Log, Pods: a.activePods,
+		Devices: a.devices.Held, AllDevices: a.devices.Allocatable, CPUs: a.cpus.Exclusive,
+		AllCPUs: a.cpus.Allocatable})
 	fromAPI = apiPods{workers: a.pool, static: a.static}
 	a.source, err = podsource.API(a.client, a.NodeName, fromAPI, func(uid types.UID) bool { return a.before[uid] })
 	if err != nil {
@@ -331,6 +337,7 @@ func (a *agent) bringUp(ctx context.Context) {
 	if !a.Simulated {
 		parts.Go(func() { a.plugins.Run(ctx) })
 		parts.Go(func() { a.devices.Run(ctx) })
+		parts.Go(func() { a.resources.Run(ctx) })
 	}
 	if err := a.node.Register(ctx); err != nil {
 		return

@@ -2,6 +2,8 @@ package app
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,6 +34,9 @@ func (a *agent) machine() (cpupin.Machine, error) {
 	}
 	return machine, err
 }
+
+// activePods are those that hold resources of the node.
+func (a *agent) activePods() []*corev1.Pod { return slices.Collect(maps.Keys(a.pool.Active())) }
 
 func (a *agent) runningContainers() []cpupin.Running {
 	running := a.pool.Running()

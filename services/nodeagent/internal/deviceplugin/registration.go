@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -15,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"keelson.dev/services/nodeagent/internal/pluginsocket"
 )
 
 // socketName is the socket at which plugins register.
@@ -48,7 +49,7 @@ func (m *Manager) serve(ctx context.Context) error {
 	if err := clearSockets(m.Dir()); err != nil {
 		return err
 	}
-	listener, err := listen(m.Dir())
+	listener, err := pluginsocket.Listen(m.Dir(), socketName)
 	if err != nil {
 		return fmt.Errorf("listening at %s: %w", filepath.Join(m.Dir(), socketName), err)
 	}
@@ -60,22 +61,6 @@ func (m *Manager) serve(ctx context.Context) error {
 		return fmt.Errorf("serving registrations: %w", err)
 	}
 	return nil
-}
-
-// listen makes the socket; the path may be longer than an address can be.
-func listen(dir string) (net.Listener, error) {
-	folder, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer folder.Close()
-	address := fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), socketName)
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: address, Net: "unix"})
-	if err != nil {
-		return nil, err
-	}
-	listener.SetUnlinkOnClose(false) // the descriptor in its address is closed
-	return listener, nil
 }
 
 // clearSockets makes the folder, and removes the sockets in it.

@@ -1,10 +1,12 @@
-// Package pluginsocket speaks gRPC with the plugins of a node over their unix sockets, which may be hostile: no link is
+// Package pluginsocket speaks gRPC with the plugins of a node over unix sockets. Theirs may be hostile: no link is
 // followed, and what a plugin answers is bounded.
 package pluginsocket
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -36,6 +38,22 @@ func Connect(root plainfile.Root, path string) (*grpc.ClientConn, error) {
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: time.Second}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes)),
 	)
+}
+
+// Listen makes a socket in a folder of which the agent makes all. Its path may be longer than an address can be.
+func Listen(dir, name string) (net.Listener, error) {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	address := fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), name)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: address, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	listener.SetUnlinkOnClose(false) // the descriptor in its address is closed
+	return listener, nil
 }
 
 // longestText is how much of a text from a plugin is passed on, in bytes: it ends up in events and logs.

@@ -1,0 +1,62 @@
+package podresources
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	api "k8s.io/kubelet/pkg/apis/podresources/v1"
+	"k8s.io/utils/cpuset"
+
+	"keelson.dev/services/nodeagent/internal/deviceplugin"
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+)
+
+// holds is what the containers of a Pod have for themselves, by their names.
+type holds struct {
+	Devices deviceplugin.Allocation
+	CPUs    map[string]cpuset.CPUSet
+}
+
+// isTold reports whether a container is told of: those that run as long as the Pod does.
+func isTold(entry lifecycle.Entry) bool {
+	return entry.Kind == lifecycle.Main || entry.Kind == lifecycle.Sidecar
+}
+
+// tell is what others are told of a Pod, sidecars first.
+func tell(pod *corev1.Pod, has holds) *api.PodResources {
+	out := &api.PodResources{Name: pod.Name, Namespace: pod.Namespace}
+	for _, entry := range lifecycle.Entries(pod) {
+		if name := entry.Spec.Name; isTold(entry) {
+			out.Containers = append(out.Containers, &api.ContainerResources{Name: name,
+				Devices: devices(has.Devices[name]), CpuIds: ids(has.CPUs[name])})
+		}
+	}
+	return out
+}
+
+// devices has one entry for each device, in the field's way: so each could have a place of its own in the machine.
+func devices(of deviceplugin.Devices) []*api.ContainerDevices {
+	var out []*api.ContainerDevices
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		for _, id := range of[name] {
+			out = append(out, &api.ContainerDevices{ResourceName: string(name), DeviceIds: []string{id}})
+		}
+	}
+	return out
+}
+
+// ids are the numbers of processors.
+func ids(cpus cpuset.CPUSet) []int64 {
+	var out []int64
+	for _, id := range cpus.List() {
+		out = append(out, int64(id))
+	}
+	return out
+}
+
+// inOrder sorts Pods by namespace, name and UID: two of one name may be there while the first one ends.
+func inOrder(a, b *corev1.Pod) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+}

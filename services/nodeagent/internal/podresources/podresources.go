@@ -1,0 +1,155 @@
+// Package podresources tells others on the node which devices and processors Pods have for themselves, by the service
+// PodResourcesLister (k8s.io/kubelet/pkg/apis/podresources/v1): monitoring agents find out so whose a device is.
+// Memory and claims of devices are not told: nobody has any.
+package podresources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	api "k8s.io/kubelet/pkg/apis/podresources/v1"
+	"k8s.io/utils/cpuset"
+
+	"keelson.dev/services/nodeagent/internal/deviceplugin"
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/pluginsocket"
+)
+
+// socketName is that of the socket, in the field's word.
+const socketName = "kubelet.sock"
+
+// How many calls are answered, in the field's measures: so many each second, and so many at once after a pause.
+const (
+	callsPerSecond = 100
+	callsAtOnce    = 10
+)
+
+// What a client may ask for: a question is two names.
+const (
+	maxQuestionBytes = 64 << 10
+	maxStreams       = 64
+)
+
+// serveAgain is the pause before it is tried again to serve.
+const serveAgain = 10 * time.Second
+
+// Config is what a Server tells of.
+type Config struct {
+	// Root is the agent's own folder.
+	Root string
+	Log  *zap.Logger
+	// Pods returns those that hold resources of the node.
+	Pods func() []*corev1.Pod
+	// Devices returns what a Pod holds, AllDevices what may be given out.
+	Devices    func(types.UID) deviceplugin.Allocation
+	AllDevices func() deviceplugin.Devices
+	// CPUs returns the processors that a container has for itself, AllCPUs those that may be given out.
+	CPUs    func(uid types.UID, container string) cpuset.CPUSet
+	AllCPUs func() cpuset.CPUSet
+}
+
+// Server is the service.
+type Server struct {
+	api.UnimplementedPodResourcesListerServer
+	Config
+	limit *rate.Limiter
+}
+
+// New makes a Server that does not listen yet.
+func New(config Config) *Server {
+	return &Server{Config: config, limit: rate.NewLimiter(callsPerSecond, callsAtOnce)}
+}
+
+// Dir is the folder of the socket.
+func (s *Server) Dir() string { return filepath.Join(s.Root, "pod-resources") }
+
+// Run serves until ctx ends.
+func (s *Server) Run(ctx context.Context) {
+	for {
+		if err := s.serve(ctx); err != nil {
+			s.Log.Warn("nobody is told which resources Pods have, trying again", zap.Error(err))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(serveAgain):
+		}
+	}
+}
+
+func (s *Server) serve(ctx context.Context) error {
+	if err := os.MkdirAll(s.Dir(), 0o750); err != nil {
+		return fmt.Errorf("making the folder of the socket: %w", err)
+	}
+	if err := os.Remove(filepath.Join(s.Dir(), socketName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing an old socket: %w", err)
+	}
+	listener, err := pluginsocket.Listen(s.Dir(), socketName)
+	if err != nil {
+		return fmt.Errorf("listening at %s: %w", filepath.Join(s.Dir(), socketName), err)
+	}
+	server := grpc.NewServer(grpc.UnaryInterceptor(s.limited), grpc.MaxRecvMsgSize(maxQuestionBytes),
+		grpc.MaxConcurrentStreams(maxStreams))
+	api.RegisterPodResourcesListerServer(server, s)
+	stop := context.AfterFunc(ctx, server.Stop)
+	defer stop()
+	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("serving: %w", err)
+	}
+	return nil
+}
+
+// limited refuses a call when too many have come.
+func (s *Server) limited(ctx context.Context, in any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	if !s.limit.Allow() {
+		return nil, status.Error(codes.ResourceExhausted, "rejected by rate limit")
+	}
+	return next(ctx, in)
+}
+
+// List implements the service.
+func (s *Server) List(context.Context, *api.ListPodResourcesRequest) (*api.ListPodResourcesResponse, error) {
+	out := &api.ListPodResourcesResponse{}
+	for _, pod := range slices.SortedFunc(slices.Values(s.Pods()), inOrder) {
+		out.PodResources = append(out.PodResources, s.of(pod))
+	}
+	return out, nil
+}
+
+// Get implements the service.
+func (s *Server) Get(_ context.Context, in *api.GetPodResourcesRequest) (*api.GetPodResourcesResponse, error) {
+	for _, pod := range s.Pods() {
+		if pod.Name == in.GetPodName() && pod.Namespace == in.GetPodNamespace() {
+			return &api.GetPodResourcesResponse{PodResources: s.of(pod)}, nil
+		}
+	}
+	return nil, status.Errorf(codes.NotFound, "pod %s in namespace %s not found", in.GetPodName(),
+		in.GetPodNamespace())
+}
+
+// GetAllocatableResources implements the service.
+func (s *Server) GetAllocatableResources(context.Context, *api.AllocatableResourcesRequest) (
+	*api.AllocatableResourcesResponse, error) {
+	return &api.AllocatableResourcesResponse{Devices: devices(s.AllDevices()), CpuIds: ids(s.AllCPUs())}, nil
+}
+
+func (s *Server) of(pod *corev1.Pod) *api.PodResources {
+	has := holds{Devices: s.Devices(pod.UID), CPUs: map[string]cpuset.CPUSet{}}
+	for _, entry := range lifecycle.Entries(pod) {
+		has.CPUs[entry.Spec.Name] = s.CPUs(pod.UID, entry.Spec.Name)
+	}
+	return tell(pod, has)
+}
