@@ -1,15 +1,19 @@
 package app
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/cpupin"
+	"keelson.dev/services/nodeagent/internal/kubeletconfig"
 	"keelson.dev/services/nodeagent/internal/review"
 )
 
@@ -151,5 +155,45 @@ func TestKubeletConfigRefused(t *testing.T) {
 	}
 	if got := parse("--kubelet-config=/nowhere"); got != "--kubelet-config: open /nowhere: no such file or directory" {
 		t.Errorf("a file that is not there: %q", got)
+	}
+}
+
+// What is in force is shown as the file has it, whatever made it so, and flags that win over it.
+func TestInForce(t *testing.T) {
+	o, problem := filled(t, everything, "--max-pods=8", "--kubeconfig=/k", "--bootstrap-kubeconfig=/b")
+	if problem != "" {
+		t.Fatal(problem)
+	}
+	config, err := o.config.inForce(cgroup.Cgroupfs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, err := kubeletconfig.Read([]byte(fileHead + everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, err := kubeletconfig.Read(shown)
+	if err != nil {
+		t.Fatalf("what is shown cannot be read: %v: %s", err, shown)
+	}
+	for _, s := range was {
+		switch s.Field {
+		case "maxPods":
+			s.Value = "8"
+		case "port":
+			continue // 0 stands for the default
+		}
+		if !slices.Contains(is, s) {
+			t.Errorf("of %v is shown %s", s, shown)
+		}
+	}
+	plain, err := Defaults("n").inForce(cgroup.Systemd)
+	if err != nil || plain.CgroupDriver != "systemd" || !*plain.SerializeImagePulls || *plain.MaxParallelImagePulls != 1 ||
+		plain.CPUManagerPolicy != "none" || plain.EvictionHard["memory.available"] != "100Mi" {
+		t.Errorf("by default %+v, %v", plain, err)
 	}
 }

@@ -89,6 +89,10 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 		MilliCPU: a.facts.MilliCPU, MaxPIDs: a.facts.MaxPIDs, Usage: a.cgroups,
 		Pods: podsOf{a.pool}.running, Disk: a.disk.Latest, DiskKnown: a.disk.Known,
 	})
+	inForce, err := a.inForce(a.driver)
+	if err != nil {
+		return nil, nil, err
+	}
 	address := net.JoinHostPort(a.BindAddress, strconv.Itoa(a.Port))
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -102,17 +106,18 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 		Runtime:     a.runtime,
 		Reviews: review.New(review.Config{Settings: a.Reviews, TokenReviews: a.client.AuthenticationV1().TokenReviews(),
 			AccessReviews: a.client.AuthorizationV1().SubjectAccessReviews(), Log: a.Log, Node: a.NodeName}),
-		LogDir:       a.LogsDir,
-		SystemLogDir: a.systemLogDir(),
-		SyncLoop:     a.pool.SyncLoop,
-		KeepStreams:  a.keepStreams,
-		Service:      a.serviceReport,
-		Summary:      figures.Summary,
-		Resource:     figures.Resource(),
-		CAdvisor:     figures.CAdvisor(),
-		Probes:       probes(a.probes),
-		Metrics:      promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{}),
-		Log:          a.Log,
+		LogDir:        a.LogsDir,
+		SystemLogDir:  a.systemLogDir(),
+		SyncLoop:      a.pool.SyncLoop,
+		KeepStreams:   a.keepStreams,
+		Service:       a.serviceReport,
+		Summary:       figures.Summary,
+		Resource:      figures.Resource(),
+		CAdvisor:      figures.CAdvisor(),
+		Probes:        probes(a.probes),
+		Configuration: inForce,
+		Metrics:       promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{}),
+		Log:           a.Log,
 	})
 	a.Metrics.MustRegister(api.Metrics()...)
 	a.Metrics.MustRegister(kubeletmetrics.ServerLife(certificate))

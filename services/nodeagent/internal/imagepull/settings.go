@@ -67,7 +67,7 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.Policy, flagPolicy, string(s.policy()),
 		"of which images on the node a Pod must show that it may pull them: NeverVerify, NeverVerifyPreloadedImages, "+
 			"NeverVerifyAllowlistedImages or AlwaysVerify")
-	fs.StringSliceVar(&s.Allowlist, flagAllowlist, nil,
+	fs.StringSliceVar(&s.Allowlist, flagAllowlist, s.Allowlist,
 		"images that were on the node before and need no credentials with NeverVerifyAllowlistedImages, without tag "+
 			"or digest, comma-separated; /* at the end stands for any rest")
 }
@@ -97,6 +97,16 @@ func (s *Settings) Validate() error {
 
 // Turns returns what each pull takes 1 of while it runs; who waits longest comes first.
 func (s *Settings) Turns() *semaphore.Weighted { return semaphore.NewWeighted(s.limit()) }
+
+// Show tells what is in force: nil for many is no bound.
+func (s *Settings) Show() (serial bool, many *int32) {
+	limit := s.limit()
+	if limit <= math.MaxInt32 {
+		n := int32(limit)
+		many = &n
+	}
+	return limit == 1, many
+}
 
 // limit returns how many images are pulled at once.
 func (s *Settings) limit() int64 {

@@ -1,5 +1,6 @@
 // Package kubeletconfig reads the kubelet's configuration file, KubeletConfiguration of kubelet.config.k8s.io/v1beta1,
-// as values of the nodeagent's flags. fields.go says which field is which flag.
+// as values of the nodeagent's flags, and shows the values of flags as such a file. fields.go says which field is
+// which flag.
 package kubeletconfig
 
 import (

@@ -17,6 +17,7 @@ import (
 var tokens = map[string]authenticationv1.UserInfo{
 	"prometheus": {Username: "prometheus", Groups: []string{"system:authenticated"}},
 	"viewer":     {Username: "viewer", Groups: []string{"system:authenticated"}},
+	"configurer": {Username: "configurer", Groups: []string{"system:authenticated"}},
 	"proxier":    {Username: "proxier", Groups: []string{"system:authenticated"}},
 	"pod":        {Username: "system:serviceaccount:ns:default", Groups: []string{"system:authenticated"}},
 	// Names that certificates give rights say nothing in a token.
@@ -27,7 +28,7 @@ var tokens = map[string]authenticationv1.UserInfo{
 // rights are what the API lets users do with the node n1.
 var rights = map[string][]string{
 	"prometheus": {"get metrics"}, "viewer": {"get pods", "get healthz", "get log", "get stats"},
-	"proxier": {"get proxy"}, "by-certificate": {"get metrics"},
+	"proxier": {"get proxy"}, "configurer": {"get configz"}, "by-certificate": {"get metrics"},
 }
 
 // api is an API server that answers reviews.

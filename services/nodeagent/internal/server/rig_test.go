@@ -29,6 +29,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/cri-streaming/pkg/streaming"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"keelson.dev/services/nodeagent/internal/observed"
@@ -255,6 +256,8 @@ func (n *node) startServer(log *zap.Logger) {
 			}
 			return summary, nil
 		},
+		Configuration: &kubeletv1beta1.KubeletConfiguration{MaxPods: 7},
+
 		Resource: says("used 1\n"),
 		CAdvisor: says("contained 1\n"),
 		Probes:   says("probed 1\n"),

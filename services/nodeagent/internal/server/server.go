@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"keelson.dev/kit/connections"
@@ -70,6 +71,8 @@ type Config struct {
 	// the agent's own.
 	Summary                             func(ctx context.Context, onlyCPUAndMemory bool) (*statsapi.Summary, error)
 	Resource, CAdvisor, Probes, Metrics http.Handler
+	// Configuration is that with which the agent works.
+	Configuration *kubeletv1beta1.KubeletConfiguration
 	// Service says what the node's kernel has for a Service; false if the agent carries none.
 	Service func(namespace, name string) (any, bool)
 	Log     *zap.Logger
@@ -145,6 +148,7 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("GET /pods", answer(s.pods))
 	mux.Handle("GET /runningpods/{$}", answer(s.runningPods))
 	mux.Handle("GET /logs/{path...}", answer(s.systemLogs))
+	mux.Handle("GET /configz", answer(s.configz))
 	mux.Handle("GET /stats/summary", answer(s.summary))
 	mux.Handle("GET /metrics/resource", s.config.Resource)
 	mux.Handle("GET /metrics/cadvisor", s.config.CAdvisor)
@@ -255,6 +259,11 @@ func (s *Server) pods(w http.ResponseWriter, _ *http.Request) error {
 		list.Items = append(list.Items, *pod)
 	}
 	return writeJSON(w, list)
+}
+
+// configz shows the configuration under the name by which the field's tools look for it.
+func (s *Server) configz(w http.ResponseWriter, _ *http.Request) error {
+	return writeJSON(w, map[string]any{"kubeletconfig": s.config.Configuration})
 }
 
 func (s *Server) summary(w http.ResponseWriter, r *http.Request) error {

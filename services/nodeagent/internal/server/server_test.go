@@ -63,6 +63,10 @@ func TestPlainAnswers(t *testing.T) {
 		body != "only_cpu_and_memory: \"maybe\" must be true or false\n" {
 		t.Errorf("a flag that is neither: %d, %s", code, body)
 	}
+	if code, body, _ := n.get("/configz"); code != 200 || !strings.HasPrefix(body, `{"kubeletconfig":{`) ||
+		!strings.Contains(body, `"maxPods":7`) {
+		t.Errorf("/configz: %d, %s", code, body)
+	}
 	if code, _, _ := n.get("/none"); code != http.StatusNotFound {
 		t.Errorf("/none: %d", code)
 	}

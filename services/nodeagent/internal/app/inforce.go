@@ -1,0 +1,29 @@
+package app
+
+import (
+	"cmp"
+
+	"github.com/spf13/pflag"
+	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
+
+	"keelson.dev/services/nodeagent/internal/cgroup"
+	"keelson.dev/services/nodeagent/internal/kubeletconfig"
+)
+
+// inForce is the configuration with which the agent works, as a kubelet's file says it, wherever it came from.
+func (c Config) inForce(driver cgroup.Driver) (*kubeletv1beta1.KubeletConfiguration, error) {
+	o := &options{config: c}
+	for i := range c.Taints {
+		o.taints = append(o.taints, c.Taints[i].ToString())
+	}
+	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	o.AddFlags(flags)
+	config, err := kubeletconfig.InForce(flags)
+	if err != nil {
+		return nil, err
+	}
+	serial, many := c.ImagePulls.Show()
+	config.SerializeImagePulls, config.MaxParallelImagePulls = &serial, many
+	config.CgroupDriver = cmp.Or(config.CgroupDriver, string(driver))
+	return config, nil
+}
