@@ -81,6 +81,8 @@ type Usage struct {
 	MemoryLimit             uint64
 	PageFaults, MajorFaults uint64
 	Pids                    uint64
+	// Stalls are told by version 2 alone.
+	Stalls Stalls
 }
 
 // Transfer is what was moved from and to one disk since the cgroup was made.

@@ -153,7 +153,11 @@ func kill(paths map[string]string) error {
 
 // Usage implements Kernel.
 func (h *Host) Usage(cgroupPath string) (Usage, error) {
-	stats, err := h.stats(cgroupPath, cgroups.CPU|cgroups.Memory|cgroups.Pids)
+	controllers := cgroups.CPU | cgroups.Memory | cgroups.Pids
+	if h.Mode() == Unified {
+		controllers |= cgroups.IO // for how long its processes have waited for disks
+	}
+	stats, err := h.stats(cgroupPath, controllers)
 	if err != nil {
 		return Usage{}, err
 	}
@@ -238,6 +242,8 @@ func usageOf(stats *cgroups.Stats, mode Mode) Usage {
 		PageFaults:  memory.Stats[prefix+"pgfault"],
 		MajorFaults: memory.Stats[prefix+"pgmajfault"],
 		Pids:        stats.PidsStats.Current,
+		Stalls: Stalls{CPU: stallOf(stats.CpuStats.PSI), Memory: stallOf(memory.PSI),
+			IO: stallOf(stats.BlkioStats.PSI)},
 	}
 	if memory.Usage.Limit < 1<<60 { // larger is the kernel's way to say none
 		usage.MemoryLimit = memory.Usage.Limit

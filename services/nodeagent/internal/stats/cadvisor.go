@@ -82,6 +82,7 @@ func (c cadvisor) machine(s scrapeOf, r *reading) {
 	s.counter(cadvisorCPU, r.hostAt, seconds(r.host.cpuNanos), root.labels("total")...)
 	s.gauge(cadvisorMemory, r.hostAt, float64(r.host.memoryTotal-r.host.memoryFree), root.labels()...)
 	s.gauge(cadvisorWorkingSet, r.hostAt, float64(r.host.workingSet()), root.labels()...)
+	s.stalls(root, r.hostAt, r.host.stalls)
 	s.usage(group{id: c.config.Usage.Path(nil, "")}, r.all)
 }
 

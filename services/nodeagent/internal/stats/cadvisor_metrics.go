@@ -6,6 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"keelson.dev/services/nodeagent/internal/cgroup"
 )
 
 // groupLabels are those of every metric of a cgroup.
@@ -78,6 +80,19 @@ var (
 	cadvisorFsBytesWritten = cadvisorDesc("container_fs_writes_bytes_total",
 		"Cumulative count of bytes written", "device")
 
+	stalledCPU = cadvisorDesc("container_pressure_cpu_stalled_seconds_total",
+		"Total time duration no tasks in the container could make progress due to CPU congestion.")
+	waitedCPU = cadvisorDesc("container_pressure_cpu_waiting_seconds_total",
+		"Total time duration tasks in the container have waited due to CPU congestion.")
+	stalledMemory = cadvisorDesc("container_pressure_memory_stalled_seconds_total",
+		"Total time duration no tasks in the container could make progress due to memory congestion.")
+	waitedMemory = cadvisorDesc("container_pressure_memory_waiting_seconds_total",
+		"Total time duration tasks in the container have waited due to memory congestion.")
+	stalledIO = cadvisorDesc("container_pressure_io_stalled_seconds_total",
+		"Total time duration no tasks in the container could make progress due to IO congestion.")
+	waitedIO = cadvisorDesc("container_pressure_io_waiting_seconds_total",
+		"Total time duration tasks in the container have waited due to IO congestion.")
+
 	received        = networkDesc("receive_bytes_total", "Cumulative count of bytes received")
 	receivedPackets = networkDesc("receive_packets_total", "Cumulative count of packets received")
 	receivedErrors  = networkDesc("receive_errors_total", "Cumulative count of errors encountered while receiving")
@@ -118,11 +133,25 @@ func (s scrapeOf) tell(m prometheus.Metric, at time.Time) {
 	s.ch <- m
 }
 
+// stalls tells for how long processes have waited, as far as the kernel tells it.
+func (s scrapeOf) stalls(g group, at time.Time, all cgroup.Stalls) {
+	for _, of := range []struct {
+		waited, stalled *prometheus.Desc
+		stall           *cgroup.Stall
+	}{{waitedCPU, stalledCPU, all.CPU}, {waitedMemory, stalledMemory, all.Memory}, {waitedIO, stalledIO, all.IO}} {
+		if of.stall != nil {
+			s.counter(of.waited, at, float64(of.stall.Some.Total)/1e6, g.labels()...)
+			s.counter(of.stalled, at, float64(of.stall.Full.Total)/1e6, g.labels()...)
+		}
+	}
+}
+
 // usage tells what a cgroup uses, as far as the kernel counts it: what runs has used some time and has some memory.
 func (s scrapeOf) usage(g group, u sample) {
 	if u.at.IsZero() {
 		return
 	}
+	s.stalls(g, u.at, u.Stalls)
 	labels := g.labels()
 	if u.CPUNanos > 0 {
 		s.counter(cadvisorCPU, u.at, seconds(u.CPUNanos), g.labels("total")...)

@@ -41,7 +41,9 @@ type full struct{ figures }
 func (full) ContainerUsage(*corev1.Pod, string) (cgroup.Usage, error) {
 	return cgroup.Usage{CPUNanos: 3e9, CPUUserNanos: 2e9, CPUSystemNanos: 1e9, Periods: 7, ThrottledPeriods: 6,
 		ThrottledNanos: 5e8, Memory: 99, WorkingSet: 98, RSS: 97, Cache: 96, Mapped: 95, MaxMemory: 94, Swap: 93,
-		MemoryFailures: 92, MemoryLimit: 91, PageFaults: 90, MajorFaults: 89, Pids: 88}, nil
+		MemoryFailures: 92, MemoryLimit: 91, PageFaults: 90, MajorFaults: 89, Pids: 88,
+		Stalls: cgroup.Stalls{CPU: &cgroup.Stall{Some: cgroup.Waits{Total: 2_500_000}, Full: cgroup.Waits{Total: 1}},
+			Memory: &cgroup.Stall{}, IO: &cgroup.Stall{Some: cgroup.Waits{Total: 3_000_000}}}}, nil
 }
 
 // Everything that is known of a container, of its Pod, of the network of that and of the machine stands under
@@ -53,6 +55,13 @@ func TestCAdvisor(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(proc, file), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Mkdir(filepath.Join(proc, "pressure"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(proc, "pressure", "cpu"),
+		[]byte("some avg10=0.00 avg60=0.00 avg300=0.00 total=4000000\n"), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	lay(t, proc, "self", "up0: 1 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0\n")
 	lay(t, proc, "7", "eth0: 11 12 13 14 0 0 0 0 15 16 17 18 0 0 0 0\n")

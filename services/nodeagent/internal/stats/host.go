@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"keelson.dev/services/nodeagent/internal/cgroup"
 )
 
 // host is what the machine as a whole uses.
@@ -16,6 +18,7 @@ type host struct {
 	memoryTotal, memoryFree, memoryAvailable uint64
 	// swapTotal is 0 where there is no swap.
 	swapTotal, swapFree uint64
+	stalls              cgroup.Stalls
 }
 
 // workingSet is the memory that cannot be had at once.
@@ -34,7 +37,18 @@ func readHost(proc string) (host, error) {
 	if err != nil {
 		return host{}, fmt.Errorf("reading the machine's memory: %w", err)
 	}
-	return parseHost(string(stat), string(meminfo)), nil
+	h := parseHost(string(stat), string(meminfo))
+	h.stalls = cgroup.Stalls{CPU: readStall(proc, "cpu"), Memory: readStall(proc, "memory"), IO: readStall(proc, "io")}
+	return h, nil
+}
+
+// readStall returns nil where the kernel does not say for how long processes have waited.
+func readStall(proc, resource string) *cgroup.Stall {
+	text, err := os.ReadFile(filepath.Join(proc, "pressure", resource))
+	if err != nil {
+		return nil
+	}
+	return cgroup.ParseStall(string(text))
 }
 
 func parseHost(stat, meminfo string) host {

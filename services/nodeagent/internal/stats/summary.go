@@ -2,11 +2,13 @@ package stats
 
 import (
 	"context"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/diskusage"
 )
 
@@ -40,12 +42,13 @@ func summarize(nodeName string, r *reading) *statsapi.Summary {
 		NodeName:  nodeName,
 		StartTime: metav1.NewTime(r.host.boot),
 		CPU: &statsapi.CPUStats{Time: at, UsageCoreNanoSeconds: ptr.To(r.host.cpuNanos),
-			UsageNanoCores: r.cores},
+			UsageNanoCores: r.cores, PSI: psi(r.host.stalls.CPU)},
 		Memory: &statsapi.MemoryStats{
 			Time:            at,
 			AvailableBytes:  ptr.To(r.host.memoryAvailable),
 			UsageBytes:      ptr.To(r.host.memoryTotal - r.host.memoryFree),
 			WorkingSetBytes: ptr.To(r.host.workingSet()),
+			PSI:             psi(r.host.stalls.Memory),
 		},
 	}, Pods: make([]statsapi.PodStats, 0, len(r.pods))}
 	if !r.all.at.IsZero() {
@@ -81,7 +84,8 @@ func (s sample) cpu() *statsapi.CPUStats {
 	if s.at.IsZero() || s.CPUNanos == 0 {
 		return nil
 	}
-	return &statsapi.CPUStats{Time: metav1.NewTime(s.at), UsageCoreNanoSeconds: &s.CPUNanos, UsageNanoCores: s.cores}
+	return &statsapi.CPUStats{Time: metav1.NewTime(s.at), UsageCoreNanoSeconds: &s.CPUNanos, UsageNanoCores: s.cores,
+		PSI: psi(s.Stalls.CPU)}
 }
 
 // memory is nil without a cgroup, and where the kernel does not count: what runs has some memory.
@@ -96,9 +100,29 @@ func (s sample) memory() *statsapi.MemoryStats {
 		RSSBytes:        &s.RSS,
 		PageFaults:      &s.PageFaults,
 		MajorPageFaults: &s.MajorFaults,
+		PSI:             psi(s.Stalls.Memory),
 	}
 	if s.MemoryLimit > 0 {
 		stats.AvailableBytes = ptr.To(s.MemoryLimit - min(s.MemoryLimit, s.WorkingSet))
 	}
 	return stats
+}
+
+// io is nil where the kernel does not say for how long processes have waited for disks.
+func io(at time.Time, waited *cgroup.Stall) *statsapi.IOStats {
+	if waited == nil {
+		return nil
+	}
+	return &statsapi.IOStats{Time: metav1.NewTime(at), PSI: psi(waited)}
+}
+
+// psi tells the sum in the kernel's microseconds, as a kubelet does.
+func psi(waited *cgroup.Stall) *statsapi.PSIStats {
+	if waited == nil {
+		return nil
+	}
+	data := func(w cgroup.Waits) statsapi.PSIData {
+		return statsapi.PSIData{Total: w.Total, Avg10: w.Avg10, Avg60: w.Avg60, Avg300: w.Avg300}
+	}
+	return &statsapi.PSIStats{Full: data(waited.Full), Some: data(waited.Some)}
 }

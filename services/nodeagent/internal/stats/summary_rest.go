@@ -28,6 +28,11 @@ func (more rest) complete(summary *statsapi.Summary, r *reading) {
 	for i := range summary.Pods {
 		p, stats := &r.pods[i], &summary.Pods[i]
 		stats.Network = more.networks.pods[p.UID].stats()
+		stats.IO = io(p.usage.at, p.usage.Stalls.IO)
+		for j := range stats.Containers {
+			of := p.containers[j].usage
+			stats.Containers[j].IO = io(of.at, of.Stalls.IO)
+		}
 		if !p.usage.at.IsZero() && p.usage.Pids > 0 {
 			stats.ProcessStats = &statsapi.ProcessStats{ProcessCount: ptr.To(p.usage.Pids)}
 		}
@@ -43,6 +48,7 @@ func (more rest) complete(summary *statsapi.Summary, r *reading) {
 func (more rest) node(node *statsapi.NodeStats, r *reading) {
 	at := metav1.NewTime(r.hostAt)
 	node.Network = more.networks.node.stats()
+	node.IO = io(r.hostAt, r.host.stalls.IO)
 	node.Fs = space(at, more.space)
 	node.Fs.UsedBytes = ptr.To(more.space.Bytes - more.space.BytesFree)
 	if more.space.Inodes > 0 {

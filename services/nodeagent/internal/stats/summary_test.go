@@ -54,6 +54,19 @@ func TestSummaryLeavesOut(t *testing.T) {
 		{"beyond the limit", sample{at: at, Usage: cgroup.Usage{Memory: 3, WorkingSet: 3, MemoryLimit: 2}}.memory(),
 			`{` + epoch + `,"availableBytes":0,"usageBytes":3,"workingSetBytes":3,"rssBytes":0,"pageFaults":0,` +
 				`"majorPageFaults":0}`},
+		{"for how long nobody says, disks", io(at, nil), "null"},
+		{"for how long, disks", io(at, &cgroup.Stall{Some: cgroup.Waits{Avg10: 1.5, Avg60: 2, Avg300: 3, Total: 4}}),
+			`{` + epoch + `,"psi":{"full":{"total":0,"avg10":0,"avg60":0,"avg300":0},` +
+				`"some":{"total":4,"avg10":1.5,"avg60":2,"avg300":3}}}`},
+		{"for how long, processors", sample{at: at, Usage: cgroup.Usage{CPUNanos: 1,
+			Stalls: cgroup.Stalls{CPU: &cgroup.Stall{Full: cgroup.Waits{Total: 5}}}}}.cpu(),
+			`{` + epoch + `,"usageCoreNanoSeconds":1,"psi":{"full":{"total":5,"avg10":0,"avg60":0,"avg300":0},` +
+				`"some":{"total":0,"avg10":0,"avg60":0,"avg300":0}}}`},
+		{"for how long, memory", sample{at: at, Usage: cgroup.Usage{Memory: 1, WorkingSet: 1,
+			Stalls: cgroup.Stalls{Memory: &cgroup.Stall{Full: cgroup.Waits{Total: 6}}}}}.memory(),
+			`{` + epoch + `,"usageBytes":1,"workingSetBytes":1,"rssBytes":0,"pageFaults":0,"majorPageFaults":0,` +
+				`"psi":{"full":{"total":6,"avg10":0,"avg60":0,"avg300":0},` +
+				`"some":{"total":0,"avg10":0,"avg60":0,"avg300":0}}}`},
 		{"no network", network{}.stats(), "null"},
 		{"no way out", network{at: at, interfaces: []traffic{{name: "net1", rxBytes: 1, txErrors: 4}}}.stats(),
 			`{` + epoch + `,"name":"","interfaces":[{"name":"net1","rxBytes":1,"rxErrors":0,"txBytes":0,"txErrors":4}]}`},
@@ -64,6 +77,11 @@ func TestSummaryLeavesOut(t *testing.T) {
 			t.Errorf("%s:\n%s, want\n%s", row.name, got, row.want)
 		}
 	}
+}
+
+// waiting is a wait for disks.
+func waiting(total uint64) cgroup.Stalls {
+	return cgroup.Stalls{IO: &cgroup.Stall{Some: cgroup.Waits{Total: total}}}
 }
 
 // held is what a volume holds, on a file system of its own.
@@ -92,9 +110,10 @@ func TestSummaryDisk(t *testing.T) {
 	pod := claimant()
 	other := pod.DeepCopy()
 	other.UID = "v"
-	r := &reading{hostAt: at, pods: []podReading{
-		{Pod: Pod{Pod: pod}, usage: sample{at: at, Usage: cgroup.Usage{Pids: 3}},
-			containers: []containerReading{{name: "app"}, {name: "side"}}},
+	r := &reading{hostAt: at, host: host{stalls: waiting(3)}, pods: []podReading{
+		{Pod: Pod{Pod: pod}, usage: sample{at: at, Usage: cgroup.Usage{Pids: 3, Stalls: waiting(1)}},
+			containers: []containerReading{{name: "app"}, {name: "side",
+				usage: sample{at: at, Usage: cgroup.Usage{Stalls: waiting(2)}}}}},
 		{Pod: Pod{Pod: other}, containers: []containerReading{{name: "app"}}},
 	}}
 	found := &diskusage.Found{At: at, Pods: map[types.UID]diskusage.Parcel{"u": {
@@ -125,6 +144,10 @@ func TestSummaryDisk(t *testing.T) {
 		{"processes of the node", node.Rlimit, `{` + epoch + `,"curproc":14}`},
 		{"no swap", node.Swap, "null"},
 		{"processes", stats.ProcessStats, `{"process_count":3}`},
+		{"disks of the node", node.IO.PSI.Some.Total, "3"},
+		{"disks of the Pod", stats.IO.PSI.Some.Total, "1"},
+		{"disks of a container", stats.Containers[1].IO.PSI.Some.Total, "2"},
+		{"disks of a container of which nobody says it", stats.Containers[0].IO, "null"},
 		{"all of the Pod", stats.EphemeralStorage, fill(onNode, 11, 12) + "}"},
 		{"logs", stats.Containers[0].Logs, fill(onNode, 1, 2) + "}"},
 		{"no logs", stats.Containers[1].Logs, "null"},
