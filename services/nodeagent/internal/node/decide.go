@@ -242,6 +242,15 @@ func due(stored, next *corev1.NodeStatus, writtenAt, now time.Time, equal func(a
 // memTotal reads the machine's memory in bytes from the text of /proc/meminfo; 0 if it does not say.
 func memTotal(meminfo string) int64 { return meminfoBytes(meminfo, "MemTotal:") }
 
+// swapOf reads how much swap a machine has from the text of proc_meminfo(5); nil if it has none.
+func swapOf(meminfo string) *corev1.NodeSwapStatus {
+	total := meminfoBytes(meminfo, "SwapTotal:")
+	if total == 0 {
+		return nil
+	}
+	return &corev1.NodeSwapStatus{Capacity: &total}
+}
+
 func meminfoBytes(meminfo, key string) int64 {
 	for line := range strings.Lines(meminfo) {
 		if rest, ok := strings.CutPrefix(line, key); ok {

@@ -253,6 +253,13 @@ func TestMachineTexts(t *testing.T) {
 			t.Errorf("%q: memory %d, want %d", text, got, want)
 		}
 	}
+	for text, want := range map[string]int64{"MemTotal: 9 kB\nSwapTotal:  2 kB\nSwapFree: 1 kB\n": 2 << 10,
+		"SwapTotal: 0 kB\n": 0, "SwapFree: 1 kB\n": 0, "": 0} {
+		got := swapOf(text)
+		if (got != nil) != (want > 0) || got != nil && *got.Capacity != want {
+			t.Errorf("%q: swap %v, want %d", text, got, want)
+		}
+	}
 	for text, want := range map[string]string{"ID=x\nPRETTY_NAME=\"Some OS 1\"\n": "Some OS 1", "": "Linux",
 		"NAME=x\n": "Linux", "PRETTY_NAME=Plain\nPRETTY_NAME=Later\n": "Plain",
 		"  PRETTY_NAME='Some OS'  ": "Some OS"} {

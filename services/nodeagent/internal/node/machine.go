@@ -50,6 +50,7 @@ func Machine(f *Facts, dir string) error {
 		OSImage:         osImage(string(release)),
 		OperatingSystem: runtime.GOOS,
 		Architecture:    runtime.GOARCH,
+		Swap:            swapOf(string(meminfo)),
 	}
 	return nil
 }
