@@ -38,6 +38,11 @@ func (a *agent) machine() (cpupin.Machine, error) {
 // activePods are those that hold resources of the node.
 func (a *agent) activePods() []*corev1.Pod { return slices.Collect(maps.Keys(a.pool.Active())) }
 
+func (a *agent) ownCPUs(uid types.UID, container string) bool {
+	_, own := a.cpus.Container(uid, container)
+	return own
+}
+
 func (a *agent) runningContainers() []cpupin.Running {
 	running := a.pool.Running()
 	all := make([]cpupin.Running, len(running))

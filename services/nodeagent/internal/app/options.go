@@ -209,7 +209,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("--container-runtime-endpoint: %w", err)
 	}
 	return cmp.Or(c.validateCgroups(), c.Reserved.Validate(), c.CPUs.Validate(), c.Pressure.Validate(),
-		c.validateNumbers(), c.ImagePulls.Validate(), c.ImageGC.Validate(), c.validateServer(), c.Reviews.Validate(), c.validateNetwork())
+		c.validateNumbers(), c.ImagePulls.Validate(), c.ImageGC.Validate(), c.validateServer(),
+		c.Reviews.Validate(), c.validateNetwork())
 }
 
 func (c *Config) validateCgroups() error {

@@ -86,7 +86,7 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 	}
 	figures := stats.NewCollector(stats.Config{
 		NodeName: a.NodeName, Proc: "/proc", Sys: "/sys", Root: a.RootDir, Machine: a.facts.Info,
-		MilliCPU: a.facts.MilliCPU, MaxPIDs: a.facts.MaxPIDs, Usage: a.cgroups,
+		MilliCPU: a.facts.MilliCPU, MaxPIDs: a.facts.MaxPIDs, Usage: a.cgroups, OwnCPUs: a.ownCPUs,
 		Pods: podsOf{a.pool}.running, Disk: a.disk.Latest, DiskKnown: a.disk.Known,
 	})
 	inForce, err := a.inForce(a.driver)

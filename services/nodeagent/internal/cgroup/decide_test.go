@@ -108,8 +108,9 @@ func TestUsageOf(t *testing.T) {
 	stats.MemoryStats.Stats = map[string]uint64{"inactive_file": 300, "anon": 200, "file": 400, "file_mapped": 60,
 		"pgfault": 7, "pgmajfault": 1}
 	stats.MemoryStats.SwapOnlyUsage.Usage = 50
-	stats.CpuStats.PSI, stats.MemoryStats.PSI, stats.BlkioStats.PSI = &cgroups.PSIStats{Some: cgroups.PSIData{Total: 1}},
-		&cgroups.PSIStats{Some: cgroups.PSIData{Total: 2}}, &cgroups.PSIStats{Some: cgroups.PSIData{Total: 3}}
+	for i, psi := range []**cgroups.PSIStats{&stats.CpuStats.PSI, &stats.MemoryStats.PSI, &stats.BlkioStats.PSI} {
+		*psi = &cgroups.PSIStats{Some: cgroups.PSIData{Total: uint64(i) + 1}}
+	}
 	stalled := usageOf(stats, Unified).Stalls
 	if stalled.CPU.Some.Total != 1 || stalled.Memory.Some.Total != 2 || stalled.IO.Some.Total != 3 {
 		t.Errorf("stalls %+v", stalled)

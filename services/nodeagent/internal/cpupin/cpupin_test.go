@@ -38,9 +38,10 @@ type world struct {
 	p       *Pins
 	refused map[types.UID]podstate.Outcome
 	running []Running
-	// on is where the runtime has the instances, fails its answer to the next call.
+	// on is where the runtime has the instances, fails its answer to the next call, of which there were calls.
 	on    map[string]string
 	fails error
+	calls int
 }
 
 func newWorld(t fatal, dir string) *world {
@@ -50,6 +51,7 @@ func newWorld(t fatal, dir string) *world {
 		ReservedMilli: 500,
 		Running:       func() []Running { return w.running },
 		Update: func(_ context.Context, id string, limits *cri.LinuxContainerResources) error {
+			w.calls++
 			err := w.fails
 			if w.fails = nil; err == nil {
 				w.on[id] = limits.GetCpusetCpus()
@@ -101,7 +103,8 @@ func TestPinsOutliveTheAgent(t *testing.T) {
 		w.has("two", "d", "0", false)
 		w.has("other", "c", "0", false)
 		if !w.p.Holds("one") || w.p.Holds("other") || !w.p.Allocatable().Equals(cpuset.New(1, 2, 3)) {
-			t.Errorf("of %s one has its own %v, another one %v", w.p.Allocatable(), w.p.Holds("one"), w.p.Holds("other"))
+			t.Errorf("of %s one has its own %v, another one %v", w.p.Allocatable(), w.p.Holds("one"),
+				w.p.Holds("other"))
 		}
 		if why := w.p.Admit(podOf("three", "main c 1")); why == nil || why.Reason != "UnexpectedAdmissionError" ||
 			why.Message != "Allocate failed due to not enough cpus available to satisfy request: requested=1, "+
@@ -203,8 +206,8 @@ func TestOpenRefuses(t *testing.T) {
 		edit       func(*Config)
 		want       string
 	}{
-		{"damaged", "x", nil, "FILE cannot be followed: it is damaged: invalid character 'x' looking for beginning of " +
-			"value; drain the node, remove that file and start again"},
+		{"damaged", "x", nil, "FILE cannot be followed: it is damaged: invalid character 'x' looking for beginning " +
+			"of value; drain the node, remove that file and start again"},
 		{"another machine", string(good), func(c *Config) {
 			c.Machine = func() (Machine, error) { return box(1, 2, 1), nil }
 		}, "FILE cannot be followed: it is of a machine with cpus 0-3, and this one has 0-1; drain the node, remove " +
@@ -268,6 +271,10 @@ func TestRun(t *testing.T) {
 			}
 		}
 		sees("at first", map[string]string{"1": "0-3", "2": "0-3"})
+		time.Sleep(30 * time.Second)
+		if sees("after a while", map[string]string{"1": "0-3", "2": "0-3"}); w.calls != 2 {
+			t.Errorf("of two instances the runtime is told %d times", w.calls)
+		}
 		w.takes(podOf("one", "main c 2"))
 		sees("with a Pod of its own", map[string]string{"1": "0,3", "2": "1-2"})
 		w.running = append(w.running, Running{Pod: "other", Name: "c", ID: "3"})

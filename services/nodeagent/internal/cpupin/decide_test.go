@@ -15,7 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// box is a machine whose cores have that many threads; thread t of core c is number c + t*cores, as most machines count.
+// box is a machine whose cores have that many threads; thread t of core c is number c + t*cores, as most machines
+// count.
 func box(sockets, cores, threads int) Machine {
 	var m Machine
 	for t := range threads {

@@ -103,12 +103,13 @@ func TestServe(t *testing.T) {
 	got, err := client.Get(t.Context(), &api.GetPodResourcesRequest{PodName: "one", PodNamespace: "default"})
 	same("Get", got, &api.GetPodResourcesResponse{PodResources: one}, err)
 	all, err := client.GetAllocatableResources(t.Context(), &api.AllocatableResourcesRequest{})
-	same("GetAllocatableResources", all, &api.AllocatableResourcesResponse{CpuIds: []int64{1, 2, 3},
-		Devices: []*api.ContainerDevices{device("x.io/led", "a"), device("x.io/led", "b"), device("x.io/led", "c")}}, err)
+	lights := []*api.ContainerDevices{device("x.io/led", "a"), device("x.io/led", "b"), device("x.io/led", "c")}
+	same("GetAllocatableResources", all,
+		&api.AllocatableResourcesResponse{CpuIds: []int64{1, 2, 3}, Devices: lights}, err)
 	for _, in := range []*api.GetPodResourcesRequest{{PodName: "one"}, {PodName: "three", PodNamespace: "default"}} {
 		_, err := client.Get(t.Context(), in)
-		if want := "pod " + in.GetPodName() + " in namespace " + in.GetPodNamespace() + " not found"; status.Code(err) !=
-			codes.NotFound || status.Convert(err).Message() != want {
+		want := "pod " + in.GetPodName() + " in namespace " + in.GetPodNamespace() + " not found"
+		if status.Code(err) != codes.NotFound || status.Convert(err).Message() != want {
 			t.Errorf("Get %v: %v", in, err)
 		}
 	}

@@ -135,7 +135,8 @@ func TestDecideBesidePinnedCPUs(t *testing.T) {
 		{"of another class", candidate("a", "1", "2"), true, ""},
 		{"under policy none", candidate("a", "1", "2", guaranteed), false, ""},
 	} {
-		got := Decide(Input{Candidates: []Candidate{r.candidate}, Allocatable: amounts("4", "8Gi"), PinsCPUs: r.pins})["a"]
+		got := Decide(Input{Candidates: []Candidate{r.candidate}, Allocatable: amounts("4", "8Gi"),
+			PinsCPUs: r.pins})["a"]
 		if got.Message != r.want || got.Granted() != (r.want == "") ||
 			!got.Granted() && got.Reason != corev1.PodReasonInfeasible {
 			t.Errorf("%s: %+v, want %q", r.name, got, r.want)

@@ -112,7 +112,8 @@ func (c cadvisor) container(s scrapeOf, p *podReading, of *containerReading, dis
 	}
 	for _, e := range lifecycle.Entries(p.Pod.Pod) {
 		if e.Spec.Name == of.name {
-			s.spec(g, of.usage, containerconfig.Resized(p.Pod.Pod, e.Spec, containerconfig.Node{}))
+			own := containerconfig.CPUs{Exclusive: c.config.OwnCPUs != nil && c.config.OwnCPUs(p.UID, of.name)}
+			s.spec(g, of.usage, own.Of(containerconfig.Resized(p.Pod.Pod, e.Spec, containerconfig.Node{})))
 		}
 	}
 	if disk != nil && disk.Images != nil {

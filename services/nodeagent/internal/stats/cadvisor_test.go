@@ -110,6 +110,10 @@ func TestCAdvisor(t *testing.T) {
 		if got != string(want) {
 			t.Errorf("got\n%s", got)
 		}
+		c.config.OwnCPUs = func(uid types.UID, container string) bool { return uid == "u" && container == "app" }
+		if lines := strings.Join(scrapeCAdvisor(c), "\n"); strings.Contains(lines, "cpu_quota") {
+			t.Errorf("on processors of its own a container has a quota:\n%s", lines)
+		}
 		f.broken = true
 		if !slices.Contains(scrapeCAdvisor(c), "container_scrape_error 1") {
 			t.Error("a disk that cannot be read is not told of")

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/diskusage"
@@ -38,6 +39,8 @@ type Config struct {
 	// MaxPIDs is how many processes and threads there may be.
 	MaxPIDs int64
 	Usage   Usage
+	// OwnCPUs says of a container that it has processors for itself: then it has no quota; nil: none has.
+	OwnCPUs func(uid types.UID, container string) bool
 	// Pods returns the Pods of the node.
 	Pods func() []Pod
 	// Disk returns what was found of the disk when it was looked at last; nil if it never was.
