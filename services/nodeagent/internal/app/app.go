@@ -239,7 +239,7 @@ func (a *agent) workerConfig() podworker.Config {
 		Statuses: statuses{a.statuses, a.static}, Gone: a.gone,
 		Events: a.events, Records: a.records, HostIPs: a.hostIPs, RuntimeName: a.version.Name, Admit: a.admit,
 		Observer: a.counts.workers, Allocatable: a.allocatable, Devices: a.devices.Health,
-		PinsCPUs: a.CPUs.IsStatic(),
+		PinsCPUs: a.CPUs.IsStatic(), Stopped: a.cpus.Stopped,
 	}
 }
 

@@ -29,8 +29,8 @@ func (a *agent) openCPUs() (err error) {
 func (a *agent) machine() (cpupin.Machine, error) {
 	machine, err := cpupin.ReadMachine("/sys")
 	if has := a.facts.MilliCPU / 1000; err == nil && int64(len(machine)) != has {
-		return nil, fmt.Errorf("--cpu-manager-policy: static needs an agent that may run on all %d cpus of the machine; "+
-			"this one may on %d", len(machine), has)
+		return nil, fmt.Errorf("--cpu-manager-policy: static needs an agent that may run on all %d cpus of the "+
+			"machine; this one may on %d", len(machine), has)
 	}
 	return machine, err
 }

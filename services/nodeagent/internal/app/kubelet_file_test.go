@@ -193,7 +193,8 @@ func TestInForce(t *testing.T) {
 	}
 	plain, err := Defaults("n").inForce(cgroup.Systemd)
 	if err != nil || plain.CgroupDriver != "systemd" || !*plain.SerializeImagePulls ||
-		*plain.MaxParallelImagePulls != 1 || plain.CPUManagerPolicy != "none" || plain.EvictionHard["memory.available"] != "100Mi" {
+		*plain.MaxParallelImagePulls != 1 || plain.CPUManagerPolicy != "none" ||
+		plain.EvictionHard["memory.available"] != "100Mi" {
 		t.Errorf("by default %+v, %v", plain, err)
 	}
 }

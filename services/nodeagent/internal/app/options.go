@@ -114,7 +114,8 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 	c.Reviews.AddFlags(fs)
 	fs.BoolVar(&c.SystemLogs, "enable-system-log-handler", c.SystemLogs,
 		"show the machine's logs (/var/log) at /logs/ of the node API, for reading")
-	fs.StringSliceVar(&c.ClusterDNS, "cluster-dns", c.ClusterDNS, "addresses of the cluster's DNS servers, comma-separated")
+	fs.StringSliceVar(&c.ClusterDNS, "cluster-dns", c.ClusterDNS,
+		"addresses of the cluster's DNS servers, comma-separated")
 	fs.StringVar(&c.ClusterDomain, "cluster-domain", c.ClusterDomain, "domain of the cluster's names")
 	fs.StringVar(&c.ResolvConf, "resolv-conf", c.ResolvConf,
 		"name resolution that Pods take over from the host, without servers on its loopback, which Pods do not reach; "+

@@ -72,6 +72,8 @@ type holding struct {
 	Assignment
 	// saved says that they are on disk for sure, touched that they may be.
 	saved, touched bool
+	// stopped says that no process of the Pod is left: they are free, though they may be on disk.
+	stopped bool
 }
 
 // Open returns the processors of a node as an earlier agent left them. What is on disk and cannot be followed is an
@@ -121,7 +123,7 @@ func (p *Pins) restore(data []byte) error {
 		return err
 	}
 	for uid, own := range kept.Pods {
-		p.pods[uid] = holding{own, true, true}
+		p.pods[uid] = holding{Assignment: own, saved: true, touched: true}
 	}
 	return nil
 }
@@ -149,7 +151,7 @@ func (p *Pins) SetUp(pod *corev1.Pod) error {
 	own, has := p.pods[pod.UID]
 	next := p.stateLocked()
 	if has {
-		p.pods[pod.UID] = holding{own.Assignment, own.saved, true}
+		p.pods[pod.UID] = holding{Assignment: own.Assignment, saved: own.saved, touched: true}
 	}
 	p.mu.Unlock()
 	if err != nil {
@@ -165,7 +167,7 @@ func (p *Pins) SetUp(pod *corev1.Pod) error {
 		return err
 	}
 	p.mu.Lock()
-	p.pods[pod.UID] = holding{own.Assignment, true, true}
+	p.pods[pod.UID] = holding{Assignment: own.Assignment, saved: true, touched: true}
 	p.mu.Unlock()
 	p.look()
 	return nil
@@ -188,7 +190,9 @@ func (p *Pins) chooseLocked(pod *corev1.Pod) error {
 func (p *Pins) sharedLocked() cpuset.CPUSet {
 	shared := p.machine.all()
 	for _, h := range p.pods {
-		shared = shared.Difference(h.all())
+		if !h.stopped {
+			shared = shared.Difference(h.all())
+		}
 	}
 	return shared
 }
@@ -254,6 +258,21 @@ func (p *Pins) Holds(uid types.UID) bool {
 // Allocatable returns the processors that may be given out, taken ones included.
 func (p *Pins) Allocatable() cpuset.CPUSet { return p.machine.all().Difference(p.reserved) }
 
+// Stopped says that no process of a Pod is left, nor can one appear: the next Pod may have its processors before it is
+// torn down, when the API knows already that it has ended. It does not block.
+func (p *Pins) Stopped(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopLocked(uid)
+	p.look()
+}
+
+func (p *Pins) stopLocked(uid types.UID) {
+	if h, has := p.pods[uid]; has {
+		p.pods[uid] = holding{Assignment: h.Assignment, touched: h.touched, stopped: true}
+	}
+}
+
 // Pods returns those that have processors of their own.
 func (p *Pins) Pods() []types.UID {
 	p.mu.Lock()
@@ -267,9 +286,7 @@ func (p *Pins) TearDown(uid types.UID) error {
 	defer p.writing.Unlock()
 	p.mu.Lock()
 	has := p.pods[uid]
-	if has.saved {
-		p.pods[uid] = holding{has.Assignment, false, true}
-	}
+	p.stopLocked(uid)
 	next := p.stateLocked()
 	p.mu.Unlock()
 	if has.touched {

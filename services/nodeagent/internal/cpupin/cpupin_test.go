@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,6 +38,8 @@ type world struct {
 	config  Config
 	p       *Pins
 	refused map[types.UID]podstate.Outcome
+
+	mu      sync.Mutex // guards what follows
 	running []Running
 	// on is where the runtime has the instances, fails its answer to the next call, of which there were calls.
 	on    map[string]string
@@ -49,8 +52,14 @@ func newWorld(t fatal, dir string) *world {
 	w.config = Config{Settings: Settings{Policy: Static, Every: 10 * time.Second}, Root: dir, Log: zap.NewNop(),
 		Machine:       func() (Machine, error) { return box(1, 4, 1), nil },
 		ReservedMilli: 500,
-		Running:       func() []Running { return w.running },
+		Running: func() []Running {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return slices.Clone(w.running)
+		},
 		Update: func(_ context.Context, id string, limits *cri.LinuxContainerResources) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			w.calls++
 			err := w.fails
 			if w.fails = nil; err == nil {
@@ -70,6 +79,13 @@ func (w *world) reopen() {
 	if w.p, err = Open(w.config); err != nil {
 		w.Fatal(err)
 	}
+}
+
+// runs changes what runs, and what the runtime answers next.
+func (w *world) runs(fails error, running ...Running) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running, w.fails = running, fails
 }
 
 // takes has the node take a Pod in.
@@ -141,6 +157,34 @@ func TestPromises(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.takes(podOf("two", "main c 1"))
+}
+
+// A Pod whose processes have ended frees what it has before it is torn down, whoever writes first.
+func TestStopped(t *testing.T) {
+	w := newWorld(t, t.TempDir())
+	w.takes(podOf("one", "main c 2"))
+	w.takes(podOf("two", "main c 1"))
+	next := podOf("next", "main c 2")
+	if w.p.Admit(next) == nil {
+		t.Fatal("two Pods have the same")
+	}
+	w.p.Stopped("one")
+	w.has("other", "c", "0-2", false)
+	w.takes(next)
+	w.has("next", "c", "1-2", true)
+	w.reopen()
+	w.has("next", "c", "1-2", true)
+	w.has("two", "c", "3", true)
+	w.p.Stopped("two")
+	if err := errors.Join(w.p.TearDown("one"), w.p.TearDown("two")); err != nil {
+		t.Fatal(err)
+	}
+	w.reopen()
+	w.has("other", "c", "0,3", false)
+	w.p.Stopped("nobody")
+	if uids := w.p.Pods(); !slices.Equal(uids, []types.UID{"next"}) {
+		t.Errorf("Pods with their own are %v", uids)
+	}
 }
 
 // A Pod that an agent under policy none has started stays without; one that nobody has started gets its own when it is
@@ -259,36 +303,42 @@ func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, dir)
-		w.running = []Running{{Pod: "other", Name: "c", ID: "1"}, {Pod: "one", Name: "c", ID: "2"}}
+		other := func(id string) Running { return Running{Pod: "other", Name: "c", ID: id} }
+		one := Running{Pod: "one", Name: "c", ID: "2"}
+		w.runs(nil, other("1"), one)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go w.p.Run(ctx)
 		sees := func(what string, want map[string]string) {
 			t.Helper()
 			synctest.Wait()
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			if !maps.Equal(w.on, want) {
 				t.Errorf("%s, instances are on %v, want %v", what, w.on, want)
 			}
 		}
 		sees("at first", map[string]string{"1": "0-3", "2": "0-3"})
 		time.Sleep(30 * time.Second)
-		if sees("after a while", map[string]string{"1": "0-3", "2": "0-3"}); w.calls != 2 {
+		sees("after a while", map[string]string{"1": "0-3", "2": "0-3"})
+		w.mu.Lock()
+		if w.calls != 2 {
 			t.Errorf("of two instances the runtime is told %d times", w.calls)
 		}
+		w.mu.Unlock()
 		w.takes(podOf("one", "main c 2"))
 		sees("with a Pod of its own", map[string]string{"1": "0,3", "2": "1-2"})
-		w.running = append(w.running, Running{Pod: "other", Name: "c", ID: "3"})
+		w.runs(nil, other("1"), one, other("3"))
 		time.Sleep(10 * time.Second)
 		sees("with a new instance", map[string]string{"1": "0,3", "2": "1-2", "3": "0,3"})
-		w.running, w.fails = w.running[:1], errors.New("busy")
+		w.runs(errors.New("busy"), other("1"))
 		if err := w.p.TearDown("one"); err != nil {
 			t.Fatal(err)
 		}
 		sees("while the runtime is busy", map[string]string{"1": "0,3", "2": "1-2", "3": "0,3"})
 		time.Sleep(10 * time.Second)
 		sees("when it is no longer", map[string]string{"1": "0-3", "2": "1-2", "3": "0,3"})
-		w.fails = runtime.ErrNotFound
-		w.running = append(w.running, Running{Pod: "other", Name: "c", ID: "4"})
+		w.runs(runtime.ErrNotFound, other("1"), other("4"))
 		time.Sleep(20 * time.Second)
 		sees("of an instance that had ended", map[string]string{"1": "0-3", "2": "1-2", "3": "0,3", "4": "0-3"})
 	})
@@ -319,6 +369,9 @@ func TestPinsProperties(t *testing.T) {
 			"admit": func() { w.p.Admit(pods[uid.Draw(t, "uid")]) },
 			"setUp": func() {
 				uid := uid.Draw(t, "uid")
+				if w.p.pods[uid].stopped { // a Pod goes one way only
+					return
+				}
 				if err := w.p.SetUp(pods[uid]); err == nil {
 					stands[uid] = w.p.pods[uid].String()
 				}
@@ -327,6 +380,14 @@ func TestPinsProperties(t *testing.T) {
 				uid := uid.Draw(t, "uid")
 				delete(stands, uid)
 				_ = w.p.TearDown(uid) // one that fails is repeated
+			},
+			"stopped": func() {
+				uid := uid.Draw(t, "uid")
+				delete(stands, uid)
+				w.p.Stopped(uid)
+				if rapid.Bool().Draw(t, "torn down") {
+					_ = w.p.TearDown(uid)
+				}
 			},
 			"fail": func() {
 				place := rapid.SampledFrom(places)
@@ -344,7 +405,9 @@ func TestPinsProperties(t *testing.T) {
 			}
 			sum := shared.Size()
 			for _, h := range w.p.pods {
-				sum += h.all().Size()
+				if !h.stopped {
+					sum += h.all().Size()
+				}
 			}
 			if sum != 4 {
 				t.Fatalf("%d of 4 are shared or somebody's: %v", sum, w.p.pods)

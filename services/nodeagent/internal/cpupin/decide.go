@@ -134,20 +134,7 @@ func take(machine Machine, free cpuset.CPUSet, n int) cpuset.CPUSet {
 	for _, grouping := range groupings {
 		whole := machine.groups(grouping)
 		for out.Size() < n {
-			missing, left := n-out.Size(), free.Difference(out)
-			best, ok := cpuset.New(), false
-			var least []int
-			for g, members := range whole {
-				if members.Size() > missing || !members.IsSubsetOf(left) {
-					continue
-				}
-				socket := sockets[group{g.Socket, -1, -1}]
-				rank := append(rankOf(socket, left, out, missing),
-					left.Intersection(cores[group{g.Socket, g.Core, -1}]).Size(), slices.Min(members.List()))
-				if !ok || slices.Compare(rank, least) < 0 {
-					best, least, ok = members, rank, true
-				}
-			}
+			best, ok := bestOf(whole, sockets, cores, free.Difference(out), out, n-out.Size())
 			if !ok {
 				break
 			}
@@ -157,11 +144,32 @@ func take(machine Machine, free cpuset.CPUSet, n int) cpuset.CPUSet {
 	return out
 }
 
+// bestOf returns the group to take next of those that are left as a whole and are not too large.
+func bestOf(whole, sockets, cores map[group]cpuset.CPUSet, left, taken cpuset.CPUSet, missing int) (
+	best cpuset.CPUSet, ok bool) {
+	ranks := make(map[int][]int, len(sockets))
+	for g, socket := range sockets {
+		ranks[g.Socket] = rankOf(socket, left, taken, missing)
+	}
+	var least []int
+	for g, members := range whole {
+		if members.Size() > missing || !members.IsSubsetOf(left) {
+			continue
+		}
+		core := cores[group{g.Socket, g.Core, -1}]
+		rank := slices.Concat(ranks[g.Socket], []int{core.Intersection(left).Size(), slices.Min(members.List())})
+		if !ok || slices.Compare(rank, least) < 0 {
+			best, least, ok = members, rank, true
+		}
+	}
+	return best, ok
+}
+
 // rankOf orders sockets, the best first: where something was taken already, then those that have all that is missing,
 // the fullest of them first, then the emptiest of the others.
 func rankOf(socket, left, taken cpuset.CPUSet, missing int) []int {
-	room := left.Intersection(socket).Size()
-	rank := []int{-taken.Intersection(socket).Size(), 0, room}
+	room := socket.Intersection(left).Size()
+	rank := []int{-socket.Intersection(taken).Size(), 0, room}
 	if room < missing {
 		rank[1], rank[2] = 1, -room
 	}

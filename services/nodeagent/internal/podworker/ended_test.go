@@ -2,8 +2,12 @@ package podworker
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Each instance that exits is told of once, and not again by the agent that comes next.
@@ -24,6 +28,28 @@ func TestEnded(t *testing.T) {
 		w.after(0)
 		if len(w.ended) > 0 {
 			t.Errorf("the next agent tells of %q", w.ended)
+		}
+	})
+}
+
+// Whoever keeps something for a Pod hears once that no process of it is left, and not while it runs.
+func TestStoppedIsTold(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var told atomic.Int32
+		w.pool.config.Stopped = func(uid types.UID) {
+			if uid == "u1" {
+				told.Add(1)
+			}
+		}
+		w.put(newPod(func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyNever }))
+		w.after(time.Minute)
+		if told.Load() != 0 {
+			t.Error("a Pod that runs has stopped")
+		}
+		w.runtime.Exit("u1", "m", 0)
+		w.after(time.Minute)
+		if n := told.Load(); n != 1 {
+			t.Errorf("told %d times of a Pod that has ended", n)
 		}
 	})
 }

@@ -104,6 +104,8 @@ type Config struct {
 	Devices func(uid types.UID) map[string][]corev1.ResourceStatus
 	// Observer is told what workers do.
 	Observer Observer
+	// Stopped is called when no process of a Pod is left, nor can one appear; it may not block. Nil tells nobody.
+	Stopped func(uid types.UID)
 	// Gone is called when nothing of a Pod is left and its worker has ended; nil tells nobody.
 	Gone func(pod *corev1.Pod)
 	// HostIPs are the node's addresses.

@@ -49,6 +49,9 @@ func (w *worker) show(now time.Time, plan podstate.Plan) {
 	stopped := plan.Stopped && !w.updates.view.Plan.Stopped
 	w.updates.view = view
 	if stopped {
+		if w.config.Stopped != nil {
+			w.config.Stopped(w.uid)
+		}
 		w.pool.freeLocked(nameOf(w.pod))
 	}
 }
