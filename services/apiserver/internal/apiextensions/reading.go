@@ -1,12 +1,15 @@
 package apiextensions
 
 import (
+	"mime"
 	"net/http"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 
@@ -37,15 +40,43 @@ func (s *Server) complete() bool {
 	return s.told.Load()
 }
 
-// Over lets next say which groups there are only when it can say of all.
+// Over lets next say which groups there are only when it can say of all, and keeps from it what the library breaks off
+// at.
 func (s *Server) Over(next http.Handler, serializer runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if (r.URL.Path == "/apis" || r.URL.Path == "/apis/") && !s.complete() {
 			refuse(w, r, serializer)
 			return
 		}
+		if accepted := s.accepted(r); accepted != nil {
+			negotiated.Writer{Serializer: serializer, Version: metav1.Unversioned}.Error(w, r,
+				negotiation.NewUnsupportedMediaTypeError(accepted))
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// accepted are the media types that a request for objects of a definition may be in, which is in none of them; nil:
+// whoever answers it sees to that.
+func (s *Server) accepted(r *http.Request) []string {
+	sent := r.Header.Get("Content-Type")
+	info, known := request.RequestInfoFrom(r.Context())
+	if sent == "" || sent == runtime.ContentTypeJSON || !known || !info.IsResourceRequest {
+		return nil
+	}
+	mediaType, _, err := mime.ParseMediaType(sent)
+	if err != nil {
+		return nil
+	}
+	accepted := decideMedia(info.Verb, info.Subresource, mediaType)
+	if accepted == nil {
+		return nil
+	}
+	if _, err := s.lister.Get(info.Resource + "." + info.APIGroup); err != nil {
+		return nil
+	}
+	return accepted
 }
 
 // behind is what comes after the server in the chain.
