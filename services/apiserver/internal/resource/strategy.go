@@ -37,6 +37,8 @@ type Strategy[O Object] struct {
 
 	// CreateOnUpdate lets a PUT create the object.
 	CreateOnUpdate bool
+	// PutOnly lets a subresource be put, and neither read nor patched.
+	PutOnly bool
 	// RequireResourceVersion refuses updates that name no resourceVersion.
 	RequireResourceVersion bool
 

@@ -281,6 +281,9 @@ func testDiscovery(t *testing.T, s *servertest.Server) {
 			t.Errorf("%s is served as %+v", path, r)
 		}
 	}
+	if verbs := strings.Join(got["v1/namespaces/finalize"].Verbs, " "); verbs != "update" {
+		t.Errorf("namespaces/finalize can be asked to %s, want update alone", verbs)
+	}
 	for _, verb := range []string{"create", "get", "list", "watch", "update", "patch", "delete", "deletecollection"} {
 		if !strings.Contains(strings.Join(got["apps/v1/deployments"].Verbs, " "), verb) {
 			t.Errorf("DEP-002: deployments cannot be asked to %s", verb)

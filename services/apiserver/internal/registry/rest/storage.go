@@ -44,7 +44,11 @@ func (r Served[O]) Paths(s *Storage) map[string]genericrest.Storage {
 		paths[r.Name+"/scale"] = newScale(s, *r.Scale)
 	}
 	for path, rules := range r.Writes {
-		paths[path] = s.writes(&strategy[O]{rules, s.scope})
+		subresource := s.writes(&strategy[O]{rules, s.scope})
+		paths[path] = subresource
+		if rules.PutOnly {
+			paths[path] = putOnly{subresource, subresource, subresource}
+		}
 	}
 	for path, newStorage := range r.Subresources {
 		paths[path] = newStorage(s)

@@ -26,6 +26,16 @@ var (
 	_ genericrest.ResetFieldsStrategy = &Subresource{}
 )
 
+// putOnly is a Subresource of which nothing but an update can be asked.
+type putOnly struct {
+	genericrest.Storage
+	genericrest.Updater
+	genericrest.ResetFieldsStrategy
+}
+
+// New returns an empty object of the parent resource.
+func (p putOnly) New() runtime.Object { return p.Storage.New() }
+
 func (s *Storage) writes(strategy genericrest.UpdateResetFieldsStrategy) *Subresource {
 	store := *s.Store
 	store.UpdateStrategy = strategy

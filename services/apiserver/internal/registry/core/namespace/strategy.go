@@ -15,6 +15,7 @@ var finalizeStrategy = resource.Strategy[*corev1.Namespace]{
 	PrepareForUpdate: func(ns, old *corev1.Namespace) { ns.Status = old.Status },
 	ValidateUpdate:   ValidateFinalizeUpdate,
 	ResetFields:      []string{"status"},
+	PutOnly:          true,
 }
 
 // prepareForCreate makes the namespace active and asks for its contents to be removed before it.
