@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/randfill"
 )
@@ -83,14 +81,7 @@ func (s *subject) defaulted(seed int64) runtime.Object {
 // valid is the example with every field of a random object that leaves it valid.
 func (s *subject) valid(t *testing.T, seed int64, name string) map[string]any {
 	t.Helper()
-	candidate := runtime.DeepCopyJSON(s.Example)
-	candidate["metadata"].(map[string]any)["name"] = name
-	if s.NameIn != "" {
-		first, _, _ := strings.Cut(name, ".")
-		if err := unstructured.SetNestedField(candidate, first, strings.Split(s.NameIn, ".")...); err != nil {
-			t.Fatal(err)
-		}
-	}
+	candidate := s.named(t, name)
 	if errs := s.validate(t, candidate); errs != "" {
 		t.Fatalf("the suite's example of %s is not valid: %s", s.GroupResource, errs)
 	}

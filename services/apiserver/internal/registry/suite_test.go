@@ -31,11 +31,7 @@ type subject struct {
 	kind     schema.GroupVersionKind
 	versions []schema.GroupVersionKind
 
-	Example map[string]any `json:"example"`
-	// Names makes the names of further objects from numbers, for a kind whose names are no words.
-	Names string `json:"names"`
-	// NameIn is a field that repeats the name up to its first dot; empty: there is none.
-	NameIn string `json:"nameIn"`
+	example
 	// Settled is a field that the apiserver writes of itself into every object, some time after it was made.
 	Settled    string       `json:"settled"`
 	Exceptions []*exception `json:"exceptions"`
@@ -103,7 +99,7 @@ func newSubject(t *testing.T, d rest.Description, s *runtime.Scheme, codecs seri
 		t.Fatal(err)
 	}
 	sub := &subject{Description: d, scheme: s, codecs: codecs, kind: version.WithKind(kinds[0].Kind),
-		found: map[string]bool{}, Names: "random-%d"}
+		found: map[string]bool{}, example: example{Names: "random-%d"}}
 	for kind := range s.AllKnownTypes() {
 		internal := schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}
 		hub := s.KnownTypes(internal)[kind.Kind]
