@@ -141,10 +141,21 @@ test-fuzz: ## give each fuzz target, or those that FUZZ matches, FUZZTIME=8s for
 	  done; \
 	done
 
-# What takes many requests at once from whoever is known.
+# What takes many requests at once from whoever is known, and what objects of every kind go through: a minute in all.
 .PHONY: test-fuzz-requests
 test-fuzz-requests:
-	@$(MAKE) --no-print-directory test-fuzz FUZZ='Fuzz(Batch|Events)' FUZZTIME=30s
+	@$(MAKE) --no-print-directory test-fuzz FUZZ='Fuzz(Batch|Events)' FUZZTIME=15s
+	@$(MAKE) --no-print-directory test-fuzz FUZZ=FuzzKinds FUZZTIME=30s
+
+KINDTIME ?= 10m
+KINDS    ?= .
+.PHONY: fuzz-kinds
+fuzz-kinds: ## give FuzzKinds KINDTIME=10m for each kind, or for those that KINDS matches
+	@cd $(ROOT)/services/apiserver/internal/kindfuzz && for kind in $$($(GO) test -count 1 -run TestExamplesAreAccepted -v . | \
+	    sed -n 's|^ *--- PASS: TestExamplesAreAccepted/\([^ ]*\) .*|\1|p' | grep -E '$(KINDS)'); do \
+	  echo "==> fuzzing $$kind"; \
+	  KEELSON_FUZZ_KIND=$$kind $(GO) test -run '^$$' -fuzz '^FuzzKinds$$' -fuzztime $(KINDTIME) -fuzzminimizetime 1x . || exit 1; \
+	done
 
 # Ten million take half an hour of two cores: make test-placement N=10000000 PREEMPTIONS=1000000
 N           ?= 100000
