@@ -124,7 +124,7 @@ type Group struct {
 
 // New connects to nothing yet. It fails on options that could never work.
 func New(o Options) (*Group, error) {
-	ctrllog.SetLogger(zapr.NewLogger(o.Log))
+	ctrllog.SetLogger(newUnservedLogger(zapr.NewLogger(o.Log), time.Now, o.State.Failed))
 	elector, err := election.New(o.Config, o.State, o.Election)
 	if err != nil {
 		return nil, err
