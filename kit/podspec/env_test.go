@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -69,6 +70,9 @@ func TestValidateEnv(t *testing.T) {
 				`.valueFrom.secretKeyRef.name: Invalid value: "": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`}},
 		{name: "key of a file", change: file(corev1.FileKeySelector{VolumeName: "v", Path: "env", Key: "A"},
 			corev1.VolumeSource{})},
+		{name: "long key of a file, which only the feature's alpha refused",
+			change: file(corev1.FileKeySelector{VolumeName: "v", Path: "env", Key: strings.Repeat("A", 129)},
+				corev1.VolumeSource{})},
 		{name: "key of a file wrong in every way", change: file(corev1.FileKeySelector{VolumeName: "w", Path: "/env"},
 			corev1.VolumeSource{}),
 			want: []string{at + `.valueFrom.fileKeyRef.key: Required value`,

@@ -105,6 +105,16 @@ func TestPhase(t *testing.T) {
 			ended(podstate.Terminate)}, corev1.PodSucceeded},
 		{"POD-246 deleted, a sidecar ended by KILL", []func(*Input){sidecar("s"), instance("s", 0, observed.Exited,
 			137), instance("m", 0, observed.Exited, 0), ended(podstate.Terminate)}, corev1.PodSucceeded},
+		{"POD-078 deleted before a restart, ended well", []func(*Input){instance("m", 3, observed.Exited, 0),
+			restarts(corev1.RestartPolicyAlways), ended(podstate.Terminate)}, corev1.PodSucceeded},
+		{"POD-078 deleted before a restart by rule, ended well", []func(*Input){instance("m", 3, observed.Exited, 0),
+			restarts(corev1.RestartPolicyNever, 0), ended(podstate.Terminate)}, corev1.PodSucceeded},
+		{"POD-078 deleted before a restart by rule, ended badly", []func(*Input){instance("m", 3, observed.Exited, 42),
+			restarts(corev1.RestartPolicyOnFailure, 0, 42), ended(podstate.Terminate)}, corev1.PodFailed},
+		{"POD-078 deleted before a restart, ended badly", []func(*Input){instance("m", 3, observed.Exited, 1),
+			restarts(corev1.RestartPolicyOnFailure), ended(podstate.Terminate)}, corev1.PodFailed},
+		{"POD-074 before a restart by rule, ended well", []func(*Input){instance("m", 3, observed.Exited, 0),
+			restarts(corev1.RestartPolicyNever, 0), waits("m", "CrashLoopBackOff")}, corev1.PodRunning},
 		{"deleted before it began", []func(*Input){noSandbox, ended(podstate.Terminate)}, corev1.PodFailed},
 		{"SAF-122 terminal stays terminal", []func(*Input){instance("m", 0, observed.Running),
 			func(in *Input) { in.Pod.Status.Phase = corev1.PodSucceeded }}, corev1.PodSucceeded},
@@ -116,6 +126,18 @@ func TestPhase(t *testing.T) {
 				t.Errorf("phase %s, want %s", got, r.want)
 			}
 		})
+	}
+}
+
+// restarts is a Pod whose container is also restarted when it ends with one of the codes.
+func restarts(policy corev1.RestartPolicy, codes ...int32) func(*Input) {
+	return func(in *Input) {
+		in.Pod.Spec.RestartPolicy = policy
+		if len(codes) > 0 {
+			in.Pod.Spec.Containers[0].RestartPolicyRules = []corev1.ContainerRestartRule{{
+				Action: corev1.ContainerRestartRuleActionRestart, ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{
+					Operator: corev1.ContainerRestartRuleOnExitCodesOpIn, Values: codes}}}
+		}
 	}
 }
 
