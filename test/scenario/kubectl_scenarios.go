@@ -56,6 +56,7 @@ var KubectlObjects = []Scenario{
 	{"ServiceEndpoints", ServiceEndpoints},
 	{"EndpointsMirrored", EndpointsMirrored},
 	{"Asking", Asking},
+	{"Explaining", Explaining},
 	{"Certificates", Certificates},
 	{"BootstrapToken", BootstrapToken},
 }
