@@ -13,8 +13,8 @@ import (
 )
 
 // An apiserver that is older, newer or told to leave kinds out does not serve all that controllers watch. They wait for
-// such kinds, for which controller-runtime looks every ten seconds, with an error each time. Nothing is wrong with that:
-// it is said once, and then ever more rarely.
+// such kinds, for which controller-runtime looks every ten seconds, with an error each time. Nothing is wrong with
+// that: it is said once, and then ever more rarely.
 var repeats = backoff.Policy{First: 10 * time.Minute, Max: 24 * time.Hour}
 
 // waitsForKinds is how long a controller waits for the kinds that it watches before it begins anew.
@@ -27,8 +27,8 @@ type unservedSink struct {
 	said *unservedKinds
 }
 
-// newUnservedLogger returns log, but that what it says of kinds that are not served is said rarely. Failed is told of it
-// each time.
+// newUnservedLogger returns log, but that what it says of kinds that are not served is said rarely. Failed is told of
+// it each time.
 func newUnservedLogger(log logr.Logger, now func() time.Time, failed func(source string, err error)) logr.Logger {
 	sink := log.GetSink()
 	if deep, ok := sink.(logr.CallDepthLogSink); ok {

@@ -23,15 +23,16 @@ func TestUnservedKindsAreToldOfRarely(t *testing.T) {
 		func(source string, err error) { failures = append(failures, source+": "+err.Error()) }).
 		WithName("source").WithValues("a", "b")
 	unserved := func(kind string) error {
-		return fmt.Errorf("looking: %w", &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "batch", Kind: kind}})
+		return fmt.Errorf("looking: %w", &meta.NoKindMatchError{
+			GroupKind: schema.GroupKind{Group: "batch", Kind: kind}})
 	}
 	const poll = 10 * time.Second
 	var minutes []int
 	for ; now.Before(time.Unix(0, 0).Add(3 * time.Hour)); now = now.Add(poll) {
 		if log.Error(unserved("Job"), "install it"); logged.Len() > 0 {
 			line := logged.TakeAll()[0]
-			if line.Level != zap.InfoLevel || line.ContextMap()["kind"] != "Job.batch" || line.ContextMap()["a"] != "b" ||
-				line.LoggerName != "source" || !strings.HasSuffix(line.Caller.File, "unserved_test.go") {
+			if line.Level != zap.InfoLevel || line.ContextMap()["kind"] != "Job.batch" ||
+				line.ContextMap()["a"] != "b" || line.LoggerName != "source" || !strings.HasSuffix(line.Caller.File, "unserved_test.go") {
 				t.Fatalf("%+v", line)
 			}
 			minutes = append(minutes, int(now.Sub(time.Unix(0, 0)).Minutes()))
@@ -48,7 +49,8 @@ func TestUnservedKindsAreToldOfRarely(t *testing.T) {
 	log.Info("passed")
 	lines := logged.TakeAll()
 	if len(lines) != 3 || lines[0].ContextMap()["kind"] != "CronJob.batch" || lines[1].Level != zap.ErrorLevel ||
-		lines[1].ContextMap()["error"] != "refused" || lines[1].ContextMap()["c"] != "d" || lines[2].Message != "passed" {
+		lines[1].ContextMap()["error"] != "refused" || lines[1].ContextMap()["c"] != "d" ||
+		lines[2].Message != "passed" {
 		t.Errorf("%+v", lines)
 	}
 }

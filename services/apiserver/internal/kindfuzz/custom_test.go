@@ -45,14 +45,15 @@ func widgets(t testing.TB) *kind {
 		t.Fatal(err)
 	}
 	kindOf := schema.GroupVersionKind{Group: definition.Spec.Group, Version: "v1", Kind: definition.Spec.Names.Kind}
-	rules := customresource.NewStrategy(crdserverscheme.NewUnstructuredObjectTyper(), true, kindOf, validator, validator,
-		structural, &apiextensions.CustomResourceSubresourceStatus{}, &apiextensions.CustomResourceSubresourceScale{
+	rules := customresource.NewStrategy(crdserverscheme.NewUnstructuredObjectTyper(), true, kindOf, validator,
+		validator, structural, &apiextensions.CustomResourceSubresourceStatus{}, &apiextensions.CustomResourceSubresourceScale{
 			SpecReplicasPath: ".spec.replicas", StatusReplicasPath: ".status.replicas"}, nil)
 	example := &unstructured.Unstructured{Object: exampleIn(t, filepath.Join(registryFolder,
 		"testdata/kinds/widgets.custom.example.com.yaml"))}
 	example.SetGroupVersionKind(kindOf)
 	read := func(data []byte) (runtime.Object, error) { return decodeWidget(data, kindOf, structural) }
-	return &kind{name: definition.Name, example: example, object: rules, status: customresource.NewStatusStrategy(rules),
+	return &kind{name: definition.Name, example: example, object: rules,
+		status: customresource.NewStatusStrategy(rules),
 		encodings: []encoding{
 			{"JSON", func(obj runtime.Object) ([]byte, error) {
 				return runtime.Encode(unstructured.UnstructuredJSONScheme, obj)

@@ -102,7 +102,7 @@ func definitions(t testing.TB) *kind {
 		encodings: encodings(extensions.Scheme, extensions.Codecs, apiextensions.GroupName,
 			func() runtime.Object { return &apiextensions.CustomResourceDefinition{} })}
 	k.status = customresourcedefinition.NewStatusStrategy(extensions.Scheme)
-	k.readExample(t, filepath.Join(registryFolder, "testdata/kinds/customresourcedefinitions.apiextensions.k8s.io.yaml"),
+	k.readExample(t, filepath.Join(registryFolder, "testdata/kinds", k.name+".yaml"),
 		func() runtime.Object { return &apiextensionsv1.CustomResourceDefinition{} })
 	hub := schema.GroupVersion{Group: apiextensions.GroupName, Version: runtime.APIVersionInternal}
 	internal, err := extensions.Scheme.ConvertToVersion(k.example, hub)

@@ -126,7 +126,8 @@ func (k *servedKind) checkStrictYAML(t *testing.T, content map[string]any) {
 		"# a comment is no field: kind: x\n": "",
 	} {
 		got := k.ask(t, request{method: http.MethodPost, contentType: runtime.ContentTypeYAML,
-			body: append([]byte(mistake), text...), query: url.Values{"dryRun": {"All"}, "fieldValidation": {"Strict"}}})
+			body:  append([]byte(mistake), text...),
+			query: url.Values{"dryRun": {"All"}, "fieldValidation": {"Strict"}}})
 		if want == "" && got.status >= 300 || want != "" && (got.status != http.StatusBadRequest ||
 			!strings.Contains(fmt.Sprint(got.object(t)["message"]), want)) {
 			t.Errorf("%q in YAML: %s, want %s", mistake, got, want)
