@@ -32,7 +32,8 @@ func TestUnservedKindsAreToldOfRarely(t *testing.T) {
 		if log.Error(unserved("Job"), "install it"); logged.Len() > 0 {
 			line := logged.TakeAll()[0]
 			if line.Level != zap.InfoLevel || line.ContextMap()["kind"] != "Job.batch" ||
-				line.ContextMap()["a"] != "b" || line.LoggerName != "source" || !strings.HasSuffix(line.Caller.File, "unserved_test.go") {
+				line.ContextMap()["a"] != "b" || line.LoggerName != "source" ||
+				!strings.HasSuffix(line.Caller.File, "unserved_test.go") {
 				t.Fatalf("%+v", line)
 			}
 			minutes = append(minutes, int(now.Sub(time.Unix(0, 0)).Minutes()))

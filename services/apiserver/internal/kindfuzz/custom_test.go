@@ -45,9 +45,10 @@ func widgets(t testing.TB) *kind {
 		t.Fatal(err)
 	}
 	kindOf := schema.GroupVersionKind{Group: definition.Spec.Group, Version: "v1", Kind: definition.Spec.Names.Kind}
+	scale := &apiextensions.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.replicas",
+		StatusReplicasPath: ".status.replicas"}
 	rules := customresource.NewStrategy(crdserverscheme.NewUnstructuredObjectTyper(), true, kindOf, validator,
-		validator, structural, &apiextensions.CustomResourceSubresourceStatus{}, &apiextensions.CustomResourceSubresourceScale{
-			SpecReplicasPath: ".spec.replicas", StatusReplicasPath: ".status.replicas"}, nil)
+		validator, structural, &apiextensions.CustomResourceSubresourceStatus{}, scale, nil)
 	example := &unstructured.Unstructured{Object: exampleIn(t, filepath.Join(registryFolder,
 		"testdata/kinds/widgets.custom.example.com.yaml"))}
 	example.SetGroupVersionKind(kindOf)
