@@ -52,7 +52,8 @@ const csiPod = `
 //
 // SAF-187 SAF-189 SAF-190 SAF-191 SAF-192 SAF-197
 func TestCSI(t *testing.T) {
-	c := newCSI(t)
+	m := processes.New(t, 2)
+	c := newCSI(scenario.In(t, m), m)
 	c.movesAfterItsPod()
 	c.staysWithANodeThatIsCutOff()
 	c.outlivesAgentAndDriver()
@@ -67,11 +68,12 @@ type csiWorld struct {
 	a, b    string
 }
 
-func newCSI(t *testing.T) *csiWorld {
-	m := processes.New(t, 2)
-	c := &csiWorld{World: scenario.In(t, m), m: m, storage: csidriver.NewStorage(csiName, t.TempDir()),
+// newCSI starts the drivers of a mesh's nodes, and makes the world's objects of them.
+func newCSI(w *scenario.World, m *processes.Mesh) *csiWorld {
+	w.Helper()
+	c := &csiWorld{World: w, m: m, storage: csidriver.NewStorage(csiName, w.TempDir()),
 		drivers: map[string]*csidriver.Driver{}, a: m.Nodes()[0], b: m.Nodes()[1]}
-	for _, agent := range m.Of(t, mesh.NodeAgent) {
+	for _, agent := range m.Of(w, mesh.NodeAgent) {
 		node := strings.TrimPrefix(agent.Name, string(mesh.NodeAgent)+"-")
 		at := slices.IndexFunc(agent.Args, func(arg string) bool { return strings.HasPrefix(arg, "--root-dir=") })
 		c.drivers[node] = &csidriver.Driver{Storage: c.storage, Node: node,
@@ -79,7 +81,7 @@ func newCSI(t *testing.T) *csiWorld {
 			// As those of Pods that mount Bidirectional, its mounts are the node's.
 			Mounts: namespaces.Files{Mount: agent.MountNS}}
 		c.startDriver(node)
-		t.Cleanup(func() { c.drivers[node].Kill() })
+		w.Cleanup(func() { c.drivers[node].Kill() })
 	}
 	c.attach()
 	for _, node := range m.Nodes() {

@@ -35,13 +35,18 @@ rules:
 `
 
 // TestSettled counts what a mesh of real nodes at rest writes, which has an object of every kind that a controller
-// keeps: Leases are renewed, and each node tells its status now and then. Nobody asks for any other change.
+// keeps, a VolumeAttachment of a driver among them: Leases are renewed, and each node tells its status now and then.
+// Nobody asks for any other change.
 //
 // POD-010
 func TestSettled(t *testing.T) {
 	m := processes.New(t, 2)
 	log := recordWrites(t, m)
+	c := newCSI(scenario.In(t, m), m)
+	c.run("attached", c.a)
+	c.ready("attached")
 	w := scenario.AtRest(t, m)
+	c.heldBy(c.a)
 	before := readWrites(t, log)
 	stored, since := w.WritesIn(*settled)
 	var told []string
