@@ -41,6 +41,7 @@ const (
 type Options struct {
 	DataDir    string
 	Etcd       storage.Cluster
+	Peers      storage.Peers
 	Encryption encryption.Options
 
 	BindAddress      string
@@ -134,6 +135,7 @@ func NewOptions() *Options {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "directory of the embedded store")
 	o.Etcd.AddFlags(fs)
+	o.Peers.AddFlags(fs)
 	o.Encryption.AddFlags(fs)
 	fs.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "IP address to listen on")
 	fs.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port to listen on; 0 takes a free one")
@@ -218,6 +220,7 @@ func (o *Options) Validate() error {
 	if _, err := serviceRanges(o.ServiceClusterIPRange); err != nil {
 		errs = append(errs, err)
 	}
+	errs = append(errs, o.Peers.Validate(len(o.Etcd.Servers) > 0)...)
 	errs = append(errs, o.Encryption.Validate()...)
 	errs = append(errs, o.checkAuth()...)
 	errs = append(errs, o.FlowControl.validate()...)

@@ -251,7 +251,9 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 		}
 	} else {
 		s.doing("opening its store", " in "+s.options.DataDir)
-		if s.embedded, err = storage.StartEmbedded(ctx, s.options.DataDir, s.log); err != nil {
+		peers := s.options.Peers
+		peers.Doing = func(what string) { s.doing("opening its store", ": "+what) }
+		if s.embedded, err = storage.StartMember(ctx, s.options.DataDir, peers, s.log); err != nil {
 			return err
 		}
 		client = s.embedded.Client()

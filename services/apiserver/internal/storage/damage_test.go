@@ -32,8 +32,8 @@ func makeStore(t *testing.T) (dir string) {
 	paths := storedir.Of(dir)
 	config := memberConfig(paths.Store, url.URL{Scheme: "unix", Path: filepath.Join(dir, socketName)}, zap.NewNop())
 	config.SnapshotCount, config.SnapshotCatchUpEntries = 50, 10
-	o := newOpening(paths)
-	go o.run(config)
+	o := newOpening(paths, Peers{})
+	go o.run(t.Context(), config)
 	etcd, err := o.wait(t.Context())
 	if err != nil {
 		t.Fatalf("making a store: %v", err)
@@ -203,7 +203,7 @@ func TestUnreadableStore(t *testing.T) {
 	}
 	p := storedir.Of(makeStore(t))
 	openToAll(t, filepath.Dir(filepath.Dir(p.Store)))
-	if err := asNobody(func() error { return storedir.Check(p) }); err != nil {
+	if err := asNobody(func() error { return check(p) }); err != nil {
 		t.Fatalf("a store that everybody may read: %v", err)
 	}
 	for _, path := range []string{p.Database, p.Log, p.Identity, logFiles(t, p)[0]} {
@@ -212,7 +212,7 @@ func TestUnreadableStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		chmod(t, path, 0)
-		err = asNobody(func() error { return storedir.Check(p) })
+		err = asNobody(func() error { return check(p) })
 		if !oneLine(err, path+": permission denied") {
 			t.Errorf("%v, want one line with %s: permission denied", err, path)
 		}
@@ -252,4 +252,9 @@ func TestStopWhileOpening(t *testing.T) {
 	case <-time.After(soon):
 		t.Error("the start did not end")
 	}
+}
+
+func check(p storedir.Paths) error {
+	_, err := storedir.Check(p)
+	return err
 }

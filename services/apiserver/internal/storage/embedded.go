@@ -21,20 +21,28 @@ import (
 // silent is above every level.
 const silent = zapcore.FatalLevel + 1
 
-// Embedded is an etcd with one member inside this process.
+// Embedded is an etcd inside this process: one member, alone or beside those of other machines.
 type Embedded struct {
 	etcd *member
 	lock *os.File
 	dir  *os.File
+	// failed reports an etcd that ended by itself.
+	failed chan error
 	// level of etcd's log: warnings from when it is open until it is told to close. What goes wrong
 	// before is the error of StartEmbedded, afterwards there is nothing to tell.
 	level zap.AtomicLevel
 }
 
-// StartEmbedded starts an etcd on dataDir, which it creates if need be. Each
+// StartEmbedded starts an etcd of this machine alone on dataDir, which it creates if need be. Each
 // acknowledged write is on disk. A directory or store that cannot be used, or a
 // ctx that ends, is an error of one sentence.
 func StartEmbedded(ctx context.Context, dataDir string, log *zap.Logger) (*Embedded, error) {
+	return StartMember(ctx, dataDir, Peers{}, log)
+}
+
+// StartMember is StartEmbedded for a store that other machines have, too, or may have later. Each acknowledged write is
+// on the disks of most of them. It waits until enough of the others are there.
+func StartMember(ctx context.Context, dataDir string, peers Peers, log *zap.Logger) (*Embedded, error) {
 	if err := prepareDataDir(dataDir, os.Geteuid()); err != nil {
 		return nil, err
 	}
@@ -45,8 +53,8 @@ func StartEmbedded(ctx context.Context, dataDir string, log *zap.Logger) (*Embed
 	if err != nil {
 		return nil, err
 	}
-	e := &Embedded{lock: lock, level: zap.NewAtomicLevelAt(silent)}
-	if err := e.start(ctx, dataDir, log); err != nil {
+	e := &Embedded{lock: lock, level: zap.NewAtomicLevelAt(silent), failed: make(chan error, 1)}
+	if err := e.start(ctx, dataDir, peers, log); err != nil {
 		e.Close()
 		return nil, err
 	}
@@ -61,7 +69,16 @@ func (e *Embedded) Client() *kubernetes.Client {
 }
 
 // Failed reports an etcd that ended by itself.
-func (e *Embedded) Failed() <-chan error { return e.etcd.failed }
+func (e *Embedded) Failed() <-chan error { return e.failed }
+
+// follow notes beside a store that its member was taken out, so that nobody opens it again.
+func (e *Embedded) follow(paths storedir.Paths) {
+	select {
+	case err := <-e.etcd.failed:
+		e.failed <- mark(paths, e.etcd, err)
+	case <-e.etcd.closing:
+	}
+}
 
 // Close stops the store and gives up the data directory.
 func (e *Embedded) Close() {
@@ -75,24 +92,44 @@ func (e *Embedded) Close() {
 	_ = e.lock.Close()
 }
 
-func (e *Embedded) start(ctx context.Context, dataDir string, log *zap.Logger) error {
+// mark notes it beside the store if the error is that its member was taken out.
+func mark(paths storedir.Paths, etcd *member, err error) error {
+	if !errors.Is(err, errRemoved) || etcd == nil {
+		return err
+	}
+	var others []string
+	for _, m := range etcd.server.Cluster().Members() {
+		if m.ID != etcd.server.MemberID() {
+			others = append(others, m.PeerURLs...)
+		}
+	}
+	return errors.Join(err, storedir.MarkLeft(paths, others))
+}
+
+func (e *Embedded) start(ctx context.Context, dataDir string, peers Peers, log *zap.Logger) error {
 	socket, dir, err := socketPath(dataDir)
 	if err != nil {
 		return err
 	}
 	e.dir = dir
 	paths := storedir.Of(dataDir)
-	o := newOpening(paths)
+	o := newOpening(paths, peers)
 	log = log.Named("etcd").WithOptions(append(o.hooks(), zap.IncreaseLevel(e.level))...)
-	go o.run(memberConfig(paths.Store, url.URL{Scheme: "unix", Path: socket}, log))
+	opening, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go o.run(opening, memberConfig(paths.Store, url.URL{Scheme: "unix", Path: socket}, log))
 	etcd, err := o.wait(ctx)
-	if err != nil {
+	if err == nil && peers.on() {
+		err = peers.count(ctx, etcd.server)
+	}
+	if err = mark(paths, etcd, err); err != nil {
 		if etcd != nil {
 			closeWithin(closeLimit, etcd)
 		}
 		return err
 	}
 	e.etcd = etcd
+	go e.follow(paths)
 	if err := identify(ctx, e.Client().Client, paths); err != nil {
 		return err
 	}

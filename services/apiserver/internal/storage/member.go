@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"go.etcd.io/bbolt"
 	"go.etcd.io/etcd/client/pkg/v3/types"
 	"go.etcd.io/etcd/server/v3/config"
@@ -26,7 +28,7 @@ const (
 	// memberName and clusterToken make the ids of a new store. They stay as they are: etcdctl shows them.
 	memberName   = "keelson"
 	clusterToken = "etcd-cluster"
-	// memberPeer is where a member would be reached by others: a single one needs no listener, its URL is only a name.
+	// memberPeer is where a lone member would be reached by others: it needs no listener, its URL is only a name.
 	memberPeer = "localhost:2380"
 	// quotaBytes is where the store refuses further writes, 8 GiB as etcd recommends at most.
 	quotaBytes = 8 << 30
@@ -34,7 +36,7 @@ const (
 	requestBytes, requestOperations = 3 << 19, 128
 	// snapshotEntries of the log are written between two snapshots of what is not in the database.
 	snapshotEntries = 10_000
-	// catchUpEntries of the log stay in memory for members that lag behind, of which there is none.
+	// catchUpEntries of the log stay in memory for members that lag behind, of which a lone one has none.
 	catchUpEntries = 100
 	// keptFiles of the log, and of its snapshots, are not removed although a later snapshot holds what they say.
 	keptFiles = 5
@@ -53,26 +55,44 @@ const (
 	shortestPing = 5 * time.Second
 )
 
-var errEnded = errors.New("nobody told it to")
+var (
+	errEnded = errors.New("nobody told it to")
+	// errRemoved is the end of a member that the others have taken out.
+	errRemoved = errors.New("this machine's member was taken out of the store that it shared with other machines, " +
+		"which go on without it: keel reset --yes ends what is left here")
+)
 
-// member is an etcd of one member inside this process, and the unix socket at which etcdctl finds it. It is put
-// together from etcd's parts: etcd's own package for this, embed, brings debug pages that look methods up by names that
-// only the running program knows, for which the linker keeps every method of every type.
+// endOf says why a server has ended by itself.
+func endOf(server *etcdserver.EtcdServer) error {
+	if server.IsIDRemoved(uint64(server.MemberID())) {
+		return errRemoved
+	}
+	return errEnded
+}
+
+// member is an etcd inside this process, alone or one of several, and the unix socket at which etcdctl finds it. It is
+// put together from etcd's parts: etcd's own package for this, embed, brings debug pages that look methods up by names
+// that only the running program knows, for which the linker keeps every method of every type.
 type member struct {
 	server *etcdserver.EtcdServer
 	rpc    *grpc.Server
+	// peers answers other members; nil where there can be none.
+	peers *http.Server
 	// failed tells how it ended by itself.
 	failed  chan error
 	closing chan struct{}
 	once    sync.Once
 }
 
-// startMember opens the store, and has it answer at the socket, which it owns from then on. The member can be used
-// once its server says that it is ready.
-func startMember(c config.ServerConfig, listener net.Listener) (m *member, err error) {
+// startMember opens the store, and has it answer at the socket, and at the listener for peers if that is not nil, which
+// it owns from then on. The member can be used once its server says that it is ready.
+func startMember(c config.ServerConfig, listener, peers net.Listener) (m *member, err error) {
 	defer func() { // also where the library has ended the goroutine
 		if m == nil {
 			_ = listener.Close()
+			if peers != nil {
+				_ = peers.Close()
+			}
 		}
 	}()
 	server, err := etcdserver.NewServer(c)
@@ -85,10 +105,14 @@ func startMember(c config.ServerConfig, listener net.Listener) (m *member, err e
 		rpc: v3rpc.Server(server, nil, nil,
 			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: shortestPing})),
 	}
+	if peers != nil {
+		m.peers = newPeerServer(server, c.Logger)
+		go m.servePeers(peers)
+	}
 	go m.serve(listener)
 	go func() {
 		<-server.StopNotify()
-		m.fail(errEnded)
+		m.fail(endOf(server))
 	}()
 	return m, nil
 }
@@ -116,6 +140,13 @@ func (m *member) serve(listener net.Listener) {
 	}
 }
 
+// servePeers begins before the member is ready, which it gets by what its peers say.
+func (m *member) servePeers(listener net.Listener) {
+	if err := m.peers.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		m.fail(fmt.Errorf("serving its peers: %w", err))
+	}
+}
+
 // fail tells of an end that nobody has asked for.
 func (m *member) fail(err error) {
 	select {
@@ -132,13 +163,17 @@ func (m *member) fail(err error) {
 func (m *member) close() {
 	m.once.Do(func() { close(m.closing) })
 	m.rpc.Stop()
-	m.server.Stop()
+	m.server.Stop() // which leads no longer, as its peers hear
+	if m.peers != nil {
+		_ = m.peers.Close()
+	}
 }
 
-// Member is what a new store says of its only member: the member's name, the cluster's token, and the URL for peers.
-func Member() (name, token, peer string) { return memberName, clusterToken, "http://" + memberPeer }
+// Member is what a restored store says of its only member: the member's name, the cluster's token, and the URL for
+// peers. The token makes ids that no store had: members of what it was before have nothing to do with it.
+func Member() (name, token, peer string) { return memberName, uuid.NewString(), "http://" + memberPeer }
 
-// memberConfig is that of a member whose files lie in dir, and which clients reach at the URL of a unix socket.
+// memberConfig is that of a lone member whose files lie in dir, and which clients reach at the URL of a unix socket.
 func memberConfig(dir string, client url.URL, log *zap.Logger) config.ServerConfig {
 	peers := types.URLs{{Scheme: "http", Host: memberPeer}}
 	return config.ServerConfig{

@@ -2,7 +2,9 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
@@ -27,14 +29,15 @@ const (
 // returning an error (a panic, an exit of the process, no end at all) becomes the error of wait.
 type opening struct {
 	paths storedir.Paths
+	peers Peers
 	// opened says that the start has ended: from then on a failure ends the process, as the library means it.
 	opened atomic.Bool
 	failed chan error
 	etcd   chan *member
 }
 
-func newOpening(paths storedir.Paths) *opening {
-	return &opening{paths: paths, failed: make(chan error, 1), etcd: make(chan *member, 1)}
+func newOpening(paths storedir.Paths, peers Peers) *opening {
+	return &opening{paths: paths, peers: peers, failed: make(chan error, 1), etcd: make(chan *member, 1)}
 }
 
 // hooks take the place of the exits and panics in the library's log.
@@ -74,7 +77,7 @@ func (o *opening) broken(what string) error {
 }
 
 // run checks and opens the store. Wait tells how it went.
-func (o *opening) run(c config.ServerConfig) {
+func (o *opening) run(ctx context.Context, c config.ServerConfig) {
 	debug.SetPanicOnFault(true)
 	defer func() {
 		if failure := recover(); failure != nil {
@@ -85,21 +88,50 @@ func (o *opening) run(c config.ServerConfig) {
 		o.fail(err)
 		return
 	}
-	if err := storedir.Check(o.paths); err != nil {
-		o.fail(err)
-		return
+	found, err := storedir.Check(o.paths)
+	if err == nil {
+		err = found.MayOpen(o.peers.on())
 	}
-	socket, err := listen(c.ClientURLs[0].Path)
 	if err != nil {
 		o.fail(err)
 		return
 	}
-	etcd, err := startMember(c, socket)
+	start := func() (*member, error) { return o.startLone(c) }
+	if o.peers.on() {
+		o.peers.apply(&c)
+	}
+	if len(o.peers.Join) > 0 && found.Log == nil {
+		start = func() (*member, error) { return o.startEntering(ctx, c) }
+	}
+	etcd, err := start()
 	if err != nil {
-		o.fail(o.broken(err.Error()))
+		o.fail(err)
 		return
 	}
 	o.etcd <- etcd
+}
+
+// startLone opens a store that asks nobody else whether it may.
+func (o *opening) startLone(c config.ServerConfig) (*member, error) {
+	var peers net.Listener
+	if o.peers.on() {
+		var err error
+		if peers, err = o.peers.listen(); err != nil {
+			return nil, err
+		}
+	}
+	socket, err := listen(c.ClientURLs[0].Path)
+	if err != nil {
+		if peers != nil {
+			_ = peers.Close()
+		}
+		return nil, err
+	}
+	etcd, err := startMember(c, socket, peers)
+	if err != nil {
+		return nil, o.broken(err.Error())
+	}
+	return etcd, nil
 }
 
 // wait returns the store once it has applied its log. The error is that of ctx, or one sentence about the store. A
@@ -113,8 +145,12 @@ func (o *opening) wait(ctx context.Context) (*member, error) {
 	case <-ctx.Done():
 		return nil, o.stopped(ctx)
 	}
-	limit := time.NewTimer(replayLimit)
-	defer limit.Stop()
+	var over <-chan time.Time
+	if !o.peers.on() { // which may all have to come first
+		limit := time.NewTimer(replayLimit)
+		defer limit.Stop()
+		over = limit.C
+	}
 	select {
 	case <-etcd.server.ReadyNotify():
 		o.opened.Store(true)
@@ -122,8 +158,11 @@ func (o *opening) wait(ctx context.Context) (*member, error) {
 	case err := <-o.failed:
 		return etcd, err
 	case err := <-etcd.failed:
+		if errors.Is(err, errRemoved) {
+			return etcd, err
+		}
 		return etcd, o.broken(err.Error())
-	case <-limit.C:
+	case <-over:
 		return etcd, o.broken("it did not become ready within " + replayLimit.String())
 	case <-ctx.Done():
 		return etcd, o.stopped(ctx)

@@ -19,6 +19,7 @@ import (
 
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/apiserver/internal/storage/members"
 )
 
 // Name is the subcommand.
@@ -60,7 +61,8 @@ func Execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use: Name, Short: "back the store of a mesh up, and restore it", SilenceErrors: true, SilenceUsage: true,
+		Use: Name, Short: "back the store of a mesh up, restore it, and tell who has it",
+		SilenceErrors: true, SilenceUsage: true,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "keel " + Name},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -76,6 +78,7 @@ func newRoot() *cobra.Command {
 	root.SetHelpCommand(&cobra.Command{Hidden: true})
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return daemon.UsageError(daemon.FlagError(err)) })
 	root.AddCommand(newSnapshot(), newVerify(), newRestore())
+	root.AddCommand(members.Commands()...)
 	return root
 }
 

@@ -9,6 +9,8 @@ import "fmt"
 type Paths struct {
 	// Identity is the record that stands beside the store and says which mesh is kept there.
 	Identity string
+	// Left is a mark that says that the others who had the store, too, go on without this one.
+	Left string
 	// Store is etcd's directory; Database and Log are its database file and the folder of its write-ahead log.
 	Store, Database, Log string
 }
@@ -17,6 +19,8 @@ type Paths struct {
 type Database struct {
 	// Index is the last entry of the log that the database contains.
 	Index uint64
+	// Members is how many machines have the store.
+	Members int
 }
 
 // Log is what the write-ahead log holds.
@@ -33,6 +37,8 @@ type Log struct {
 type Found struct {
 	Paths    Paths
 	Identity string
+	// Left tells that the mark is there.
+	Left     bool
 	Database *Database
 	Log      *Log
 }
@@ -62,6 +68,9 @@ func (p Paths) Damage(file, format string, args ...any) *Damage {
 func Decide(f Found) error {
 	p := f.Paths
 	switch {
+	case f.Left:
+		return fmt.Errorf("%s was taken out of the store that it shared with other machines, as %s says: keel reset "+
+			"--yes puts it aside", p.Store, p.Left)
 	case f.Database == nil && f.Log == nil:
 		if f.Identity != "" {
 			return p.Damage(p.Store, "holds no store, but %s says that the mesh %s was kept there", p.Identity,
@@ -78,6 +87,15 @@ func Decide(f Found) error {
 		return p.Damage(p.Log, "holds no log, though its database is there")
 	}
 	return decideLog(p, *f.Database, *f.Log)
+}
+
+// MayOpen says what keeps a store that is whole from being opened alone, or among peers.
+func (f Found) MayOpen(peers bool) error {
+	if f.Database == nil || f.Database.Members < 2 || peers {
+		return nil
+	}
+	return fmt.Errorf("%s is one of %d that only together hold the store: start its apiserver, or ask on another "+
+		"machine that has one", f.Paths.Store, f.Database.Members)
 }
 
 func decideLog(p Paths, db Database, log Log) error {

@@ -33,6 +33,7 @@ func Of(dataDir string) Paths { return At(filepath.Join(dataDir, "etcd")) }
 func At(store string) Paths {
 	return Paths{
 		Identity: filepath.Join(filepath.Dir(store), "identity"),
+		Left:     filepath.Join(filepath.Dir(store), "left"),
 		Store:    store,
 		Database: datadir.ToBackendFileName(store),
 		Log:      datadir.ToWALDir(store),
@@ -41,18 +42,21 @@ func At(store string) Paths {
 
 // Check inspects the store's files and decides whether it may be opened. It reads all of the database's keys and of the
 // log, as opening it does, and changes nothing. The error is one sentence.
-func Check(p Paths) error {
+func Check(p Paths) (Found, error) {
 	found, err := inspect(p)
 	if err != nil {
-		return err
+		return found, err
 	}
-	return Decide(found)
+	return found, Decide(found)
 }
 
 func inspect(p Paths) (Found, error) {
 	f := Found{Paths: p}
 	var err error
 	if f.Identity, err = ReadIdentity(p); err != nil {
+		return f, err
+	}
+	if f.Left, _, err = HasLeft(p); err != nil {
 		return f, err
 	}
 	if f.Log, err = reading(p, p.Log, readLog); err != nil {
@@ -91,7 +95,7 @@ func OneLine(text string) string { return strings.Join(strings.Fields(text), " "
 
 func readDatabase(path string) (found *Database, err error) {
 	err = view(path, func(tx *bbolt.Tx) error {
-		found = &Database{Index: consistentIndex(tx)}
+		found = &Database{Index: consistentIndex(tx), Members: members(tx)}
 		return nil
 	})
 	return found, err
@@ -151,6 +155,15 @@ func consistentIndex(tx *bbolt.Tx) uint64 {
 		return binary.BigEndian.Uint64(value)
 	}
 	return 0
+}
+
+// members is how many members the store has, as far as the database contains.
+func members(tx *bbolt.Tx) int {
+	bucket := tx.Bucket([]byte("members"))
+	if bucket == nil {
+		return 0
+	}
+	return bucket.Stats().KeyN
 }
 
 // readLog reads a log as the library does when it opens one, without writing to it. A last record that was not written
