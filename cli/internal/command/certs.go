@@ -50,20 +50,12 @@ func newCertsList(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list := view.Certificates{DataDir: m.Layout.Dir, Make: maker(m), Reports: reports}
+			list := view.Certificates{DataDir: m.Layout.Dir, Make: m.Maker(), Reports: reports}
 			return errors.Join(output.write(c.OutOrStdout(), list, now), list.Problem())
 		},
 	}
 	output.add(command.Flags())
 	return command
-}
-
-// maker is the command that brings the mesh up to date.
-func maker(m *mesh.Mesh) string {
-	if m.State.Units {
-		return "keel init"
-	}
-	return "keel up"
 }
 
 func newCertsRenew(g *global) *cobra.Command {

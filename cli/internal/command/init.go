@@ -82,10 +82,12 @@ func sayHowToJoin(out io.Writer, line string) {
 	}
 	fmt.Fprintf(out, "Within %.0f hours another machine with these programs becomes a node of the mesh by\n\n  %s\n\n",
 		tokenLife.Hours(), line)
+	fmt.Fprintf(out, "keel token create --control-plane --print-join-command prints by what it becomes one of the "+
+		"control plane.\n\n")
 }
 
 func newReset(g *global) *cobra.Command {
-	yes, limit := false, &deadline{}
+	yes, force, limit := false, false, &deadline{}
 	command := &cobra.Command{
 		Use:   "reset",
 		Short: "end what keel init or keel join has started, containers, networks and units included; the data stays",
@@ -100,11 +102,13 @@ func newReset(g *global) *cobra.Command {
 					"keelson-*; store, certificates, images and volumes stay in %s", layout.Dir)}
 			}
 			return limit.run(c, func(ctx context.Context) error {
-				return mesh.Reset(ctx, &mesh.Mesh{Layout: layout, Out: c.OutOrStdout()})
+				return mesh.Reset(ctx, &mesh.Mesh{Layout: layout, Out: c.OutOrStdout()}, force)
 			})
 		},
 	}
 	command.Flags().BoolVar(&yes, "yes", false, "do it")
+	command.Flags().BoolVar(&force, "force", false, "do it though the other machines that have the store cannot be "+
+		"left: they go on waiting for this one")
 	limit.add(command.Flags(), 5*time.Minute, "how long all of it may take, two thirds of it for the Pods")
 	return command
 }

@@ -15,7 +15,7 @@ const apiserverProgram = "keelson-apiserver"
 func newStore(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:                "store",
-		Short:              "save the mesh's store to a snapshot, verify one, and restore it",
+		Short:              "save the mesh's store to a snapshot, verify one, restore it, and tell who has it",
 		DisableFlagParsing: true,
 		RunE: func(c *cobra.Command, args []string) error {
 			dataDir, args := takeDataDir(g.either(), args)
@@ -35,6 +35,7 @@ func newStore(g *global) *cobra.Command {
 
 // ofMesh reports whether the arguments may mean the store of this machine's mesh.
 func ofMesh(args []string) bool {
-	return len(args) > 0 && slices.Contains([]string{"snapshot", "verify", "restore"}, args[0]) &&
+	return len(args) > 0 &&
+		slices.Contains([]string{"snapshot", "verify", "restore", "members", "remove-member"}, args[0]) &&
 		!names(args, "--etcd-servers", "--help", "-h")
 }

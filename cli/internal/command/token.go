@@ -1,8 +1,10 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -33,9 +35,16 @@ func newToken(g *global) *cobra.Command {
 
 func newTokenCreate(g *global) *cobra.Command {
 	life, whole, description, limit := tokenLife, false, "", &deadline{}
+	controlPlane := false
 	command := &cobra.Command{
 		Use: "create", Short: "make a token and print it", Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if controlPlane {
+				if !c.Flags().Changed("ttl") {
+					life = invite.ControlPlaneLife
+				}
+				return offer(g, c, limit, life, whole, description)
+			}
 			if err := invite.CheckLife(life); err != nil {
 				return usageError{err}
 			}
@@ -52,11 +61,37 @@ func newTokenCreate(g *global) *cobra.Command {
 			})
 		},
 	}
-	command.Flags().DurationVar(&life, "ttl", life, "how long the token is good; 0 is for ever")
+	command.Flags().DurationVar(&life, "ttl", life, "how long the token is good; 0 is for ever; with "+
+		"--control-plane two hours, and never more")
+	command.Flags().BoolVar(&controlPlane, "control-plane", false, "make one by which one machine joins the control "+
+		"plane, and print the key that it needs beside it: whoever has both has the mesh")
 	command.Flags().BoolVar(&whole, "print-join-command", false, "print all that is typed on the machine that joins")
 	command.Flags().StringVar(&description, "description", "", "what the token is for")
 	limit.add(command.Flags(), time.Minute, answerLimit)
 	return command
+}
+
+// offer makes and prints what one machine joins the control plane by.
+func offer(g *global, c *cobra.Command, limit *deadline, life time.Duration, whole bool, description string) error {
+	if err := invite.CheckControlPlaneLife(life); err != nil {
+		return usageError{err}
+	}
+	return onMesh(g, c, limit, func(ctx context.Context, m *mesh.Mesh, _ kubernetes.Interface) error {
+		made, err := m.Offer(ctx, life, cmp.Or(description, "one machine of the control plane"))
+		if err != nil {
+			return err
+		}
+		if len(made.Flags) > 0 {
+			fmt.Fprintf(c.ErrOrStderr(), "the apiserver here has flags of your own, which that of the other machine "+
+				"needs, too, by a drop-in there: %s\n", strings.Join(made.Flags, " "))
+		}
+		line := made.Command
+		if !whole {
+			line = made.Token.String() + "\n" + made.Key.String()
+		}
+		fmt.Fprintln(c.OutOrStdout(), line)
+		return nil
+	})
 }
 
 func newTokenList(g *global) *cobra.Command {

@@ -70,6 +70,16 @@ type Mesh struct {
 
 // Find asks for the mesh at an address. Nothing that it returns without an error was anybody else's to say.
 func Find(ctx context.Context, address string, token Token, pins []string) (*Mesh, error) {
+	return find(ctx, address, token, pins, false)
+}
+
+// FindThere is Find for a machine that is to have an apiserver of its own: it asks who is at the address for the rest,
+// too, so that no other apiserver of the mesh has to be there.
+func FindThere(ctx context.Context, address string, token Token, pins []string) (*Mesh, error) {
+	return find(ctx, address, token, pins, true)
+}
+
+func find(ctx context.Context, address string, token Token, pins []string, there bool) (*Mesh, error) {
 	info, err := signedInfo(ctx, address, token)
 	if err != nil {
 		return nil, err
@@ -82,6 +92,9 @@ func Find(ctx context.Context, address string, token Token, pins []string) (*Mes
 		return nil, err
 	}
 	found := &Mesh{Server: cluster.Server, CA: cluster.CertificateAuthorityData}
+	if there {
+		found.Server = "https://" + address
+	}
 	found.client, err = kubernetes.NewForConfig(&rest.Config{Host: found.Server, BearerToken: token.String(),
 		UserAgent: "keel", Timeout: answerTimeout, TLSClientConfig: rest.TLSClientConfig{CAData: found.CA}})
 	if err != nil {

@@ -136,9 +136,8 @@ func TestRenewOfUnits(t *testing.T) {
 	for _, row := range []struct {
 		names, calls, changed string
 	}{
-		{"", restartFirst + restartRest, "admin apiserver apiserver-nodeagent-client podgc scheduler status vm " +
-			"vm-serving " +
-			"workload-controllers"},
+		{"", restartFirst + restartRest, "admin apiserver apiserver-nodeagent-client podgc scheduler status " +
+			"store-peer vm vm-serving workload-controllers"},
 		{"podgc", "daemon-reload\nrestart keelson-podgc.service", "podgc"},
 		{"admin", "", "admin"}, // no daemon is the operator
 		{"apiserver vm", restartFirst + "\nrestart keelson-nodeagent.service", "apiserver vm"},

@@ -85,7 +85,7 @@ func unstored(archives []string, kept *state.State) (size uint64) {
 // look looks at the machine.
 func (m *Mesh) look(options Options) (plan.Machine, error) {
 	machine := plan.Machine{Root: os.Geteuid() == 0, Systemd: m.underSystemd(), Systemctl: systemd.Installed(),
-		Worker: options.Join != nil, Children: options.Children, Programs: options.Programs,
+		Worker: options.worker(), Children: options.Children, Programs: options.Programs,
 		MissingPrograms: missingPrograms(options), ForeignUnits: map[string]string{}, Clock: host.Clock(),
 		Swap: host.Swap(), Modules: host.Modules(plan.ModuleNames()), Modprobe: host.Modprobe()}
 	if !systemd.Runs() { // a stand-in for it runs units, or keel itself

@@ -38,6 +38,8 @@ type fakeAPI struct {
 	settings        string
 	// living are the nodes that are ready.
 	living map[string]bool
+	// sealed is what the control plane shares for the token; nil without.
+	sealed []byte
 	// skew is how far its clock is ahead.
 	skew time.Duration
 }
@@ -115,6 +117,9 @@ func (f *fakeAPI) answer(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnauthorized, "Unauthorized")
 	case name == plan.NodeSettingsName:
 		f.configMap(w, name, map[string]string{plan.NodeSettingsKey: f.settings})
+	case name == discovery.BundleName(f.token.ID) && f.sealed != nil:
+		_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Secret", "apiVersion": "v1",
+			"data": map[string][]byte{discovery.BundleKey: f.sealed}})
 	case strings.HasPrefix(r.URL.Path, "/api/v1/nodes/") && (who == nodeCredential || f.living[name]):
 		answer(w, r)
 	default:

@@ -81,6 +81,10 @@ func (m *Mesh) settle(ctx context.Context, options Options) error {
 		return fmt.Errorf("--data-dir: %s is of a worker of the mesh at %s: keel join brings it up to date",
 			m.Layout.Dir, m.State.Server)
 	}
+	if m.State.ControlPlane {
+		return fmt.Errorf("--data-dir: %s is of a machine that has joined the control plane of a mesh: keel join "+
+			"brings it up to date", m.Layout.Dir)
+	}
 	if !fresh {
 		if err := m.checkDriver(); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 
 	"keelson.dev/cli/internal/discovery"
 	"keelson.dev/cli/internal/host"
+	"keelson.dev/cli/internal/invite"
 	"keelson.dev/cli/internal/pki"
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/cli/internal/state"
@@ -23,6 +24,9 @@ type Joining struct {
 	Address string
 	Token   discovery.Token
 	Pins    []string
+	// ControlPlane tells that the machine gets an apiserver and a copy of the store; Key opens what it needs for that.
+	ControlPlane bool
+	Key          invite.Key
 	// NodeIP is the node's address; the zero Addr leaves the choice to the plan.
 	NodeIP netip.Addr
 }
@@ -38,6 +42,13 @@ type worker struct {
 // is ready. What a run that was cut off has left is taken up where it is.
 func Join(ctx context.Context, m *Mesh, options Options) error {
 	options.Nodes, options.CgroupDriver = 1, m.cgroupDriver()
+	recorded, err := state.Load(m.Layout)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if options.Join.ControlPlane || recorded.ControlPlane && options.Join.Address == "" {
+		return joinControlPlane(ctx, m, options)
+	}
 	w := &worker{Mesh: m}
 	// All that can be known beforehand is looked at before anything is written.
 	if err := m.check(ctx, options, w.settle); err != nil {
@@ -82,6 +93,10 @@ func (w *worker) settle(ctx context.Context, options Options) error {
 	if err != nil && !fresh {
 		return err
 	}
+	if w.State.ControlPlane {
+		return fmt.Errorf("--data-dir: %s is of a machine that has joined the control plane: leave address and token "+
+			"out, or add --control-plane and %s", w.Layout.Dir, invite.KeyFlag)
+	}
 	if !fresh && !w.State.Worker() {
 		return w.ownMesh()
 	}
@@ -106,7 +121,7 @@ func (w *worker) settle(ctx context.Context, options Options) error {
 	if err := w.checkName(ctx, options.NodeName, joined); err != nil {
 		return err
 	}
-	if err := w.decideNodeAddress(ctx, options.Join.NodeIP); err != nil {
+	if err := w.decideAddressTowards(ctx, options.Join.NodeIP); err != nil {
 		return err
 	}
 	active, err := w.activeProcesses(ctx, options.NodeName)
@@ -146,24 +161,46 @@ func (w *worker) find(ctx context.Context, asked *Joining, joined bool) error {
 
 // adopt takes over what the mesh says of its nodes, unless the machine is of another mesh.
 func (w *worker) adopt(options *Options) error {
+	if err := w.sameMesh(); err != nil {
+		return err
+	}
+	if server := w.State.Server; server != "" && server != w.found.Server {
+		return fmt.Errorf("--data-dir: %s is of a worker of the mesh when it was at %s, and now it is at %s: keel "+
+			"reset ends it; remove the folder then", w.Layout.Dir, server, w.found.Server)
+	}
+	w.State.Server = w.found.Server
+	w.adoptSettings(options)
+	return nil
+}
+
+// sameMesh refuses another mesh than the one that the machine is of.
+func (w *worker) sameMesh() error {
 	authority, err := os.ReadFile(w.Layout.PKI("ca.crt"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("reading the mesh's authority: %w", err)
 	}
-	switch server := w.State.Server; {
-	case err == nil && !discovery.SameAuthority(authority, w.found.CA):
-		return fmt.Errorf("--data-dir: %s is of a worker of another mesh, which was at %s: keel reset ends it; remove "+
-			"the folder then", w.Layout.Dir, server)
-	case server != "" && server != w.found.Server:
-		return fmt.Errorf("--data-dir: %s is of a worker of the mesh when it was at %s, and now it is at %s: keel "+
-			"reset ends it; remove the folder then", w.Layout.Dir, server, w.found.Server)
+	if err == nil && !discovery.SameAuthority(authority, w.found.CA) {
+		return fmt.Errorf("--data-dir: %s is of %s: keel reset ends it; remove the folder then", w.Layout.Dir,
+			w.ofAnother())
 	}
+	return nil
+}
+
+// ofAnother says of which mesh the machine is, when it is not the one that was asked for.
+func (w *worker) ofAnother() string {
+	if w.State.Worker() {
+		return "a worker of another mesh, which was at " + w.State.Server
+	}
+	return "a machine of the control plane of another mesh"
+}
+
+// adoptSettings takes over how the mesh's nodes are to be.
+func (w *worker) adoptSettings(options *Options) {
 	given := w.found.Settings
-	w.State.Server, w.State.VXLAN = w.found.Server, given.VXLAN
+	w.State.VXLAN = given.VXLAN
 	options.PodRange, options.ServiceRange = given.Pod, given.Service
 	options.PodNetwork, options.ServiceProxy = given.PodNetwork, given.ServiceProxy
 	options.DNS, options.Domain = given.DNS, given.Domain
-	return nil
 }
 
 // checkName keeps another machine of the mesh from losing its name to this one.
@@ -182,20 +219,25 @@ func (w *worker) checkName(ctx context.Context, name string, joined bool) error 
 	return nil
 }
 
-// decideNodeAddress records the node's address; the apiserver, which the agents of workers alone listen for, has none
-// here.
-func (w *worker) decideNodeAddress(ctx context.Context, asked netip.Addr) error {
+// decideAddressTowards records the node's address, by which a worker reaches the mesh.
+func (w *worker) decideAddressTowards(ctx context.Context, asked netip.Addr) error {
 	server, err := url.Parse(w.State.Server)
 	if err != nil {
 		return fmt.Errorf("reading server of %s: %w", w.Layout.State(), err)
 	}
+	return w.decideNodeAddress(ctx, asked, server.Host)
+}
+
+// decideNodeAddress records the node's address, by which the machine reaches the apiserver at HOST:PORT; where its own
+// apiserver listens, on every address, a worker has none.
+func (w *worker) decideNodeAddress(ctx context.Context, asked netip.Addr, server string) (err error) {
 	in := plan.NodeAddressInput{Asked: asked}
 	in.Recorded, _ = netip.ParseAddr(w.State.Advertise) // a new worker has none
 	if in.Addresses, err = w.machineAddresses(); err != nil {
 		return err
 	}
 	if !in.Asked.IsValid() && !slices.Contains(in.Addresses, in.Recorded) {
-		if in.Source, err = host.SourceTowards(ctx, server.Host); err != nil {
+		if in.Source, err = host.SourceTowards(ctx, server); err != nil {
 			return err
 		}
 	}

@@ -14,8 +14,9 @@ import (
 
 // Reset ends what Init or Join has started: units, Pods, and all that their node has left in the kernel. The data
 // stays, and a later one goes on from it. Processes and Pods are ended even after a step has failed, and a run that was
-// cut off is finished by the next one.
-func Reset(ctx context.Context, m *Mesh) error {
+// cut off is finished by the next one. A machine that has the store together with others leaves them first; force
+// resets it though it cannot.
+func Reset(ctx context.Context, m *Mesh, force bool) error {
 	own, err := m.ownUnits()
 	if err != nil {
 		return err
@@ -35,13 +36,8 @@ func Reset(ctx context.Context, m *Mesh) error {
 	if err := m.loadForReset(); err != nil {
 		return err
 	}
-	var failed error
-	if len(own) > 0 {
-		failed = m.units().Disable(ctx, own...)
-	}
-	// A unit whose process may run keeps its file, by which the next Reset knows it.
-	if failed = errors.Join(failed, m.stopUnits(ctx, own)); failed != nil {
-		return failed
+	if err := m.endUnits(ctx, own, force); err != nil {
+		return err
 	}
 	if err := m.step(ctx, "removing the units", func(ctx context.Context) error {
 		return errors.Join(m.units().Remove(own), m.units().Reload(ctx), m.units().Forget(ctx, own...))
@@ -52,8 +48,33 @@ func Reset(ctx context.Context, m *Mesh) error {
 	return nil
 }
 
+// endUnits ends what the units run, once the store's other machines know that this one goes.
+func (m *Mesh) endUnits(ctx context.Context, own []string, force bool) error {
+	sharing := m.sharesStore(own)
+	if sharing && !force {
+		if err := m.leaveStore(ctx); err != nil {
+			return err
+		}
+	}
+	var failed error
+	if len(own) > 0 {
+		failed = m.units().Disable(ctx, own...)
+	}
+	// A unit whose process may run keeps its file, by which the next Reset knows it.
+	if failed = errors.Join(failed, m.stopUnits(ctx, own)); failed != nil || !sharing {
+		return failed
+	}
+	return m.retireStore(ctx)
+}
+
 // sayReset says what is left. A node may not take itself off the API.
 func (m *Mesh) sayReset() {
+	if m.State.ControlPlane {
+		m.say("reset; certificates, images and volumes are kept in %s: keel join goes on from them", m.Layout.Dir)
+		m.say("The Node stays in the mesh until somebody on another machine takes it away: kubectl delete node %s",
+			strings.Join(m.State.NodeNames(), " "))
+		return
+	}
 	if !m.State.Worker() {
 		m.say("reset; store, certificates, images and volumes are kept in %s: keel init goes on from them",
 			m.Layout.Dir)

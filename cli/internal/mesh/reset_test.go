@@ -8,7 +8,7 @@ import (
 	"keelson.dev/cli/internal/state"
 )
 
-func (b *bed) reset(t *testing.T) error { return Reset(t.Context(), b.mesh()) }
+func (b *bed) reset(t *testing.T) error { return Reset(t.Context(), b.mesh(), false) }
 
 func (b *bed) expectGone(t *testing.T) {
 	t.Helper()

@@ -41,6 +41,9 @@ type Options struct {
 	Children bool
 }
 
+// worker tells whether the machine is to have a node of another machine's mesh and nothing else.
+func (o Options) worker() bool { return o.Join != nil && !o.Join.ControlPlane }
+
 // decide settles what later runs keep, in memory alone. Running are the processes that hold their ports.
 func (m *Mesh) decide(options Options, running []string) error {
 	nodes := options.Nodes
@@ -85,7 +88,7 @@ func (m *Mesh) decideRanges(options Options, nodes int) error {
 	}
 	in := plan.RangesInput{Pod: options.PodRange, Service: options.ServiceRange, Routes: routes, Claimed: claimed,
 		IPv6: host.HasIPv6(), Nodes: nodes, PodNetwork: m.State.PodNetwork, Apart: m.State.Units,
-		Given: m.State.Worker()}
+		Given: m.State.Worker() || m.State.ControlPlane}
 	if recorded := m.State.Ranges; recorded.Pod.IsValid() {
 		if err := sameRange(plan.PodRangeFlag, recorded.Pod, in.Pod); err != nil {
 			return err
@@ -182,6 +185,7 @@ func (m *Mesh) decidePorts(options Options, running []string) error {
 		held[process], held[plan.StatusPort(process)], held[plan.HealthPort(process)] = true, true, true
 		held[plan.StreamPort(process)] = true
 	}
+	held[plan.StorePort] = held[plan.APIServer]
 	needs := plan.PortNeeds(plan.NeedsInput{Layout: m.Layout, Nodes: m.State.NodeNames(), APIServer: options.Port,
 		Expected: m.State.Units, Worker: m.State.Worker()})
 	m.State.Ports, err = plan.DecidePorts(plan.PortsInput{

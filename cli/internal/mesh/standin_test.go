@@ -62,7 +62,7 @@ func (b *bed) killedReset(t *testing.T, call int, after bool) {
 			t.Errorf("reset was to be killed at call %d: %v", call, reason)
 		}
 	}()
-	_ = Reset(t.Context(), m)
+	_ = Reset(t.Context(), m, false)
 }
 
 func (b *bed) expectNoNetwork(t *testing.T) {

@@ -176,7 +176,7 @@ var (
 // missingPrograms lists what a half-built checkout lacks.
 func missingPrograms(options Options) []string {
 	var programs []string
-	if options.Join == nil {
+	if !options.worker() {
 		programs = controlPlanePrograms
 	}
 	if options.Nodes > 0 {

@@ -20,11 +20,20 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
+// meshAuthority is the certificate of the mesh's authority.
+const meshAuthority = "pki/ca.crt"
+
 // Read reads what files hold, by their paths below the data directory. What cannot be read is said of it.
 func Read(layout plan.Layout, files []plan.CertificateFile) map[string]plan.ReadCertificate {
 	found := map[string]plan.ReadCertificate{}
-	authority, _ := readCertificate(layout, "pki/ca.crt") // without one nothing is vouched for
+	// Without one nothing is vouched for.
+	mesh, _ := readCertificate(layout, meshAuthority)
+	store, _ := readCertificate(layout, plan.StoreAuthorityPath)
 	for _, file := range files {
+		authority := mesh
+		if file.Path == plan.StoreAuthorityPath || file.Want != nil && file.Want.Store {
+			authority = store
+		}
 		certificate, err := readCertificate(layout, file.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -47,7 +56,7 @@ func readCertificate(layout plan.Layout, path string) (*x509.Certificate, error)
 	}
 	key := content
 	switch {
-	case path == "pki/ca.crt":
+	case path == meshAuthority, path == plan.StoreAuthorityPath:
 		block, _ := pem.Decode(content)
 		if block == nil {
 			return nil, errors.New("it holds no PEM certificate")

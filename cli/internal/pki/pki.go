@@ -37,10 +37,14 @@ func Ensure(layout plan.Layout, certificates []plan.Certificate, now time.Time) 
 		written = append(written, "ca")
 	}
 	for _, certificate := range certificates {
-		if good(layout, certificate, ca, now) {
+		by, err := signer(layout, certificate, ca, now)
+		if err != nil {
+			return written, err
+		}
+		if good(layout, certificate, by, now) {
 			continue
 		}
-		if err := issue(layout, certificate, ca, now); err != nil {
+		if err := issue(layout, certificate, by, now); err != nil {
 			return written, fmt.Errorf("issuing %s: %w", certificate.File, err)
 		}
 		written = append(written, certificate.File)
@@ -102,7 +106,11 @@ func Renew(layout plan.Layout, certificates []plan.Certificate, newKeys bool, no
 				return fmt.Errorf("removing the key of %s: %w", certificate.File, err)
 			}
 		}
-		if err := issue(layout, certificate, ca, now); err != nil {
+		by, err := signer(layout, certificate, ca, now)
+		if err != nil {
+			return err
+		}
+		if err := issue(layout, certificate, by, now); err != nil {
 			return fmt.Errorf("issuing %s: %w", certificate.File, err)
 		}
 	}
@@ -118,6 +126,9 @@ func issue(layout plan.Layout, want plan.Certificate, ca authority, now time.Tim
 	}
 	if want.Serves() {
 		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	}
+	if want.Store {
+		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
 	}
 	for _, address := range want.Addresses {
 		template.IPAddresses = append(template.IPAddresses, net.IP(address.AsSlice()))

@@ -100,6 +100,9 @@ type CertificateFile struct {
 func CertificateFiles(certificates []Certificate) []CertificateFile {
 	files := []CertificateFile{{Path: "pki/ca.crt", Renewer: NobodyRenews}}
 	for _, certificate := range certificates {
+		if certificate.Store {
+			files = append(files, CertificateFile{Path: StoreAuthorityPath, Renewer: NobodyRenews})
+		}
 		file := CertificateFile{Path: "pki/" + certificate.File + ".crt", Renewer: KeelRenews, Want: &certificate}
 		files = append(files, file)
 		if certificate.HasKubeconfig() {

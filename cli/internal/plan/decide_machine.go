@@ -16,8 +16,8 @@ type Machine struct {
 	HostsFile bool
 	// Addressed tells that the machine has an IPv4 address beside its loopback ones.
 	Addressed bool
-	// Worker tells that the machine is to run a node of another machine's mesh, Children that the mesh is
-	// to be of keel up, without units.
+	// Worker tells that the machine is to run a node of another machine's mesh and nothing else, Children that the mesh
+	// is to be of keel up, without units.
 	Worker, Children bool
 	// MissingPrograms are those that are not in Programs.
 	Programs        string

@@ -22,6 +22,8 @@ type Certificate struct {
 	// Hosts and Addresses are what a serving certificate is valid for; without any it is a client's.
 	Hosts     []string
 	Addresses []netip.Addr
+	// Store tells that the store's own authority signs it, for both sides of a connection between machines.
+	Store bool
 }
 
 // Serves tells a serving certificate from a client's.
@@ -50,6 +52,8 @@ type PKIInput struct {
 	Nodes  []string
 	// Between is the network between the nodes; the zero Prefix if there is none.
 	Between netip.Prefix
+	// Store tells that machines may share the store.
+	Store bool
 }
 
 // DecidePKI lists the certificates of a mesh, as docs/architecture.md names their users.
@@ -80,6 +84,9 @@ func DecidePKI(in PKIInput) []Certificate {
 		{File: WorkloadControllers, User: "system:keelson:workload-controllers"},
 		{File: PodGC, User: "system:keelson:podgc"},
 	}
+	if in.Store {
+		certificates = append(certificates, storeCertificate(in.HostName, machine))
+	}
 	for _, node := range in.Nodes {
 		certificates = append(certificates,
 			Certificate{File: node, User: "system:node:" + node, Groups: []string{"system:nodes"}},
@@ -99,10 +106,10 @@ func Life(ca bool) time.Duration {
 
 // IsCertificate tells whether a file of certificates has that name in every mesh, so that no node can have it.
 func IsCertificate(name string) bool {
-	if name == "ca" || name == "service-account" {
+	if name == "ca" || name == "service-account" || name == StoreAuthority {
 		return true
 	}
-	return slices.ContainsFunc(DecidePKI(PKIInput{}), func(c Certificate) bool { return c.File == name })
+	return slices.ContainsFunc(DecidePKI(PKIInput{Store: true}), func(c Certificate) bool { return c.File == name })
 }
 
 // DueForRenewal tells whether a certificate must be made anew: it is not valid yet, or a third of its life or less is

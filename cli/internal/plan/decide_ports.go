@@ -164,6 +164,9 @@ func PortNeeds(in NeedsInput) []PortNeed {
 		for _, daemon := range controlPlane {
 			needs = append(needs, PortNeed{Name: StatusPort(daemon), First: status})
 		}
+		if in.Expected {
+			needs = append(needs, PortNeed{Name: StorePort, First: storePort})
+		}
 	}
 	for i, node := range in.Nodes {
 		agent, at := NodeagentProcess(node), node

@@ -64,7 +64,12 @@ type ProcessInput struct {
 	// Server is the apiserver's URL on a worker, which runs one node of a mesh of another machine and nothing else;
 	// VXLAN is then the number of the mesh's network.
 	Server string
-	VXLAN  int
+	// VXLAN is the number of the network of a mesh that this machine has joined.
+	VXLAN int
+	// StorePeers are the URLs of the store on other machines, as they were when this one joined them.
+	StorePeers []string
+	// Encrypted tells that the machine has the mesh's configuration of what is encrypted in the store.
+	Encrypted bool
 	// BindAddress is where the apiserver listens, Advertise the address at which Pods reach the machine.
 	BindAddress netip.Addr
 	Advertise   netip.Addr
@@ -203,6 +208,7 @@ func (in ProcessInput) apiserver() Process {
 		"--nodeagent-client-key="+in.Layout.PKI(APIServerToNodeagent+".key"),
 		"--nodeagent-certificate-authority="+in.Layout.PKI("ca.crt"),
 	)
+	args = append(args, in.storeFlags()...)
 	return Process{Name: APIServer, Program: "keelson-apiserver", Args: args, ReadyURL: in.ServerURL() + "/readyz"}
 }
 
@@ -270,6 +276,9 @@ func (in ProcessInput) keptPorts(index int) string {
 	processes := []string{NodeagentProcess(node)}
 	if index == 0 && !in.worker() {
 		keep(netip.AddrPortFrom(in.BindAddress, uint16(in.Ports[APIServer])), APIServer)
+		if in.sharesStore() {
+			keep(in.storeAddress(), StorePort)
+		}
 		processes = append(slices.Clone(controlPlane), processes...)
 	}
 	for _, process := range processes {

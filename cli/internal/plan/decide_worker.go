@@ -96,7 +96,7 @@ func (in ProcessInput) worker() bool { return in.Server != "" }
 
 // vxlan is the number of the network between the nodes' Pods.
 func (in ProcessInput) vxlan() int {
-	if in.worker() {
+	if in.worker() || in.VXLAN != 0 {
 		return in.VXLAN
 	}
 	return in.Layout.Number()

@@ -121,7 +121,7 @@ func TestPortNeeds(t *testing.T) {
 		{[]string{"node-1", "b"}, 7443, false, []PortNeed{{Name: "apiserver", First: 7443, Fixed: true},
 			{Name: "nodeagent-node-1", First: 10250}, {Name: "nodeagent-b", First: 10250, Node: "b"}}},
 		{[]string{"vm"}, 0, true, []PortNeed{{Name: "apiserver", First: 6443, Expected: true},
-			{Name: "nodeagent-vm", First: 10250, Expected: true}}},
+			{Name: "nodeagent-vm", First: 10250, Expected: true}, {Name: "store", First: 2380}}},
 	} {
 		want := row.want
 		for _, process := range []string{"apiserver", "scheduler", "workload-controllers", "podgc"} {

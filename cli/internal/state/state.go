@@ -42,8 +42,12 @@ type State struct {
 	// Units is set where `keel init` or `keel join` has made the mesh: units run its processes, which are not recorded
 	// here. They are systemd's where CgroupDriver is, else keel's own.
 	Units bool `json:"systemd,omitempty"`
-	// Server is set where `keel join` has made the machine a worker: where the apiserver of the mesh is. VXLAN is then
-	// the number of the mesh's network.
+	// ControlPlane is set where `keel join` has made the machine one of the control plane. StorePeers are the URLs of
+	// the store on the other machines, as they were when this one joined them or left them.
+	ControlPlane bool     `json:"controlPlane,omitempty"`
+	StorePeers   []string `json:"storePeers,omitempty"`
+	// Server is set where `keel join` has made the machine a worker: where the apiserver of the mesh is. VXLAN is the
+	// number of the mesh's network where `keel join` has run.
 	Server string `json:"server,omitempty"`
 	VXLAN  int    `json:"vxlan,omitempty"`
 	Nodes  []Node `json:"nodes"`

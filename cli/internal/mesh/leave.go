@@ -1,0 +1,83 @@
+package mesh
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"keelson.dev/cli/internal/plan"
+)
+
+// leaveGrace is how long the program that leaves the store may take to end once it was told to.
+const leaveGrace = 10 * time.Second
+
+// sharesStore tells whether this machine may have the store together with others.
+func (m *Mesh) sharesStore(own []string) bool {
+	_, err := os.Stat(filepath.Join(m.Layout.APIServer(), "etcd"))
+	return m.State.Ports[plan.StorePort] != 0 && err == nil && slices.Contains(own, plan.UnitName(plan.APIServer))
+}
+
+// leaveStore takes this machine out of those that have the store, while its apiserver runs. Where no other has it, the
+// store stays.
+func (m *Mesh) leaveStore(ctx context.Context) error {
+	return m.step(ctx, "leaving the other machines that have the store, if there are any",
+		func(ctx context.Context) error {
+			said, err := m.askStore(ctx, "leave")
+			if err != nil {
+				return fmt.Errorf("%w; with --force this machine is reset all the same, and on another one of the "+
+					"control plane keel store remove-member takes it out", err)
+			}
+			done := struct {
+				Peers []string `json:"peers"`
+			}{}
+			if err := json.Unmarshal(said, &done); err != nil {
+				return fmt.Errorf("reading what became of the store: %w", err)
+			}
+			if len(done.Peers) == 0 {
+				return nil
+			}
+			// By these it comes back, rather than begin a store of its own.
+			m.State.StorePeers = done.Peers
+			return m.State.Save(m.Layout)
+		})
+}
+
+// retireStore puts a store aside that has left others, once nobody has it open.
+func (m *Mesh) retireStore(ctx context.Context) error {
+	aside, err := m.askStore(ctx, "retire")
+	if err == nil && len(aside) > 0 {
+		m.say("    the store as it was is kept as %s", bytes.TrimSpace(aside))
+	}
+	return err
+}
+
+// askStore has the apiserver's program do what it alone can.
+func (m *Mesh) askStore(ctx context.Context, command string) ([]byte, error) {
+	unit := plan.UnitName(plan.APIServer)
+	files, err := m.units().Files([]string{unit})
+	if err != nil {
+		return nil, err
+	}
+	programs, _ := plan.UnitOptions(files[unit])
+	var said, complained bytes.Buffer
+	run := exec.CommandContext(ctx, filepath.Join(programs, "keelson-apiserver"), "store", command,
+		"--data-dir="+m.Layout.APIServer())
+	run.Stdout, run.Stderr = &said, &complained
+	run.Cancel, run.WaitDelay = func() error { return run.Process.Signal(syscall.SIGTERM) }, leaveGrace
+	if err := run.Run(); err != nil {
+		if text := strings.TrimSpace(complained.String()); text != "" {
+			return nil, errors.New(text)
+		}
+		return nil, fmt.Errorf("running %s: %w", run.Path, err)
+	}
+	return said.Bytes(), nil
+}

@@ -1,0 +1,83 @@
+package pki
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"keelson.dev/cli/internal/plan"
+)
+
+// signer is the authority of a certificate: the mesh's, or that of the store.
+func signer(layout plan.Layout, certificate plan.Certificate, mesh authority, now time.Time) (authority, error) {
+	if !certificate.Store {
+		return mesh, nil
+	}
+	return ensureStoreAuthority(layout, now)
+}
+
+// ensureStoreAuthority never replaces one that is there: the other machines that have the store trust it.
+func ensureStoreAuthority(layout plan.Layout, now time.Time) (authority, error) {
+	certificate, key, err := load(layout, plan.StoreAuthority)
+	if err == nil {
+		return authority{certificate, key}, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return authority{}, fmt.Errorf("reading the store's authority: %w", err)
+	}
+	if _, err := os.Stat(layout.PKI(plan.StoreAuthority + ".crt")); !errors.Is(err, fs.ErrNotExist) {
+		return authority{}, fmt.Errorf("reading the store's authority: its key is not in %s: put it back, from "+
+			"another machine of the control plane", layout.PKI(plan.StoreAuthority+".key"))
+	}
+	template := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "keelson-store-ca"}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	if err := write(layout, plan.StoreAuthority, template, nil, plan.Life(true), now); err != nil {
+		return authority{}, fmt.Errorf("making the store's authority: %w", err)
+	}
+	certificate, key, err = load(layout, plan.StoreAuthority)
+	return authority{certificate, key}, err
+}
+
+// ReadShared reads what every machine of the control plane has.
+func ReadShared(layout plan.Layout) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, name := range plan.SharedFiles() {
+		content, err := os.ReadFile(layout.PKI(name))
+		if err != nil {
+			return nil, fmt.Errorf("reading what the control plane shares: %w", err)
+		}
+		files[name] = content
+	}
+	return files, nil
+}
+
+// WriteShared writes it on a machine that joins the control plane.
+func WriteShared(layout plan.Layout, files map[string][]byte) error {
+	for _, name := range plan.SharedFiles() {
+		if err := ensureFile(layout.PKI(name), files[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteEncryption writes what of the store is encrypted, and by which keys.
+func WriteEncryption(layout plan.Layout, content []byte) error {
+	return ensureFile(layout.Encryption(), content)
+}
+
+// HasShared tells whether the machine has all of what every machine of the control plane has.
+func HasShared(layout plan.Layout) bool {
+	for _, name := range plan.SharedFiles() {
+		if _, err := os.Stat(layout.PKI(name)); err != nil {
+			return false
+		}
+	}
+	return true
+}
