@@ -50,7 +50,7 @@ func New(t testing.TB, name string) *Machine {
 		if t.Failed() {
 			processes.ShowLogs(t, m.File())
 		}
-		if out, err := m.Keel(context.Background(), "reset", "--yes"); err != nil {
+		if out, err := m.Keel(context.Background(), "reset", "--yes", "--force"); err != nil {
 			t.Errorf("keel reset on %s: %v\n%s", name, err, out)
 		}
 		_ = m.keeper.Process.Kill()
@@ -59,7 +59,7 @@ func New(t testing.TB, name string) *Machine {
 			t.Errorf("removing the data directory: %v", err)
 		}
 	})
-	m.awaitNamespaces(t)
+	awaitSleep(t, m.keeper.Process.Pid)
 	m.do(t, m.furnish)
 	return m
 }
@@ -71,16 +71,16 @@ func (m *Machine) namespaces() namespaces.Files {
 		UTS: filepath.Join(dir, "uts")}
 }
 
-// awaitNamespaces waits until unshare has made them and has become what keeps them.
-func (m *Machine) awaitNamespaces(t testing.TB) {
+// awaitSleep waits until unshare has made namespaces and has become what keeps them.
+func awaitSleep(t testing.TB, keeper int) {
 	t.Helper()
-	file := filepath.Join("/proc", strconv.Itoa(m.keeper.Process.Pid), "comm")
+	file := filepath.Join("/proc", strconv.Itoa(keeper), "comm")
 	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 90*time.Second, true,
 		func(context.Context) (bool, error) {
 			name, err := os.ReadFile(file)
 			return string(name) == "sleep\n", err
 		}); err != nil {
-		t.Fatalf("a machine does not begin: %v", err)
+		t.Fatalf("namespaces do not begin: %v", err)
 	}
 }
 
@@ -134,21 +134,24 @@ func Connect(t testing.TB, first *Machine, one netip.Prefix, second *Machine, ot
 		t.Fatalf("connecting machines: %v", err)
 	}
 	for machine, address := range map[*Machine]netip.Prefix{first: one, second: other} {
-		machine.do(t, func() error {
-			link, err := netlink.LinkByName(device)
-			if err != nil {
-				return fmt.Errorf("finding the device: %w", err)
-			}
-			parsed, err := netlink.ParseAddr(address.String())
-			if err != nil {
-				return fmt.Errorf("reading an address: %w", err)
-			}
-			if err := netlink.AddrAdd(link, parsed); err != nil {
-				return fmt.Errorf("giving the machine its address: %w", err)
-			}
-			return up(device)
-		})
+		machine.do(t, func() error { return addressed(address) })
 	}
+}
+
+// addressed gives the machine's device an address.
+func addressed(address netip.Prefix) error {
+	link, err := netlink.LinkByName(device)
+	if err != nil {
+		return fmt.Errorf("finding the device: %w", err)
+	}
+	parsed, err := netlink.ParseAddr(address.String())
+	if err != nil {
+		return fmt.Errorf("reading an address: %w", err)
+	}
+	if err := netlink.AddrAdd(link, parsed); err != nil {
+		return fmt.Errorf("giving the machine its address: %w", err)
+	}
+	return up(device)
 }
 
 // Keel runs keel on the machine and returns what it has printed.
