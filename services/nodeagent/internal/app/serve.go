@@ -145,11 +145,14 @@ func (a *agent) certificate() (func() (*tls.Certificate, error), error) {
 	if !a.Certificates.RotateServer {
 		return func() (*tls.Certificate, error) { return given(), nil }, nil
 	}
-	var err error
+	authorities, err := nodecertificates.Authorities(a.REST)
+	if err != nil {
+		return nil, err
+	}
 	a.serving, err = nodecertificates.NewServing(nodecertificates.ServingConfig{
 		Dir: a.certificatesDir(), Node: a.NodeName, Client: a.client, Given: given, Log: a.Log,
 		Addresses: func() []corev1.NodeAddress { return a.node.Current().Status.Addresses },
-		Failed:    a.counts.renewals.Server,
+		Failed:    a.counts.renewals.Server, Authorities: authorities,
 	})
 	if err != nil {
 		return nil, err

@@ -81,22 +81,33 @@ func (c Client) Connect(ctx context.Context) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.keep(ctx, given, pairs)
+}
+
+// keep returns the connection by the pair of the store, and has that renewed if that is wanted.
+func (c Client) keep(ctx context.Context, given *kubeconfigFile, pairs *store) (*rest.Config, error) {
 	own := func() (*rest.Config, error) {
 		return clientcmd.NewDefaultClientConfig(*given.as(pairs.file), nil).ClientConfig()
 	}
-	if c.Rotate {
-		noticeSoon()
-		err = c.renew(ctx, pairs, func(current *tls.Certificate) (*rest.Config, error) {
-			if current == nil {
-				return c.bootstrap()
-			}
-			return own()
-		})
+	connection, err := own()
+	if err != nil || !c.Rotate {
+		return connection, err
 	}
+	noticeSoon()
+	bundle, err := Authorities(connection)
 	if err != nil {
 		return nil, err
 	}
-	return own()
+	manager, err := pairs.renewing(pairs, bundle)
+	if err != nil {
+		return nil, err
+	}
+	return connection, c.renew(ctx, manager, func(current *tls.Certificate) (*rest.Config, error) {
+		if current == nil {
+			return c.bootstrap()
+		}
+		return own()
+	})
 }
 
 // source says where the pair comes from.
@@ -130,7 +141,8 @@ func (c Client) ask(ctx context.Context, pairs *store) (*kubeconfigFile, error) 
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
 	got := wakeup.New()
-	err = c.renew(asking, first{pairs, got}, func(*tls.Certificate) (*rest.Config, error) { return c.bootstrap() })
+	manager := &certificate.Config{CertificateStore: first{pairs, got}}
+	err = c.renew(asking, manager, func(*tls.Certificate) (*rest.Config, error) { return c.bootstrap() })
 	if err != nil {
 		return nil, err
 	}
@@ -185,24 +197,22 @@ func (c Client) read(flag, file string) (*rest.Config, error) {
 	return config, nil
 }
 
-// renew asks for a certificate whenever the store has none of use or it is time for the next one, until ctx ends, by
-// the connection that connect returns.
-func (c Client) renew(ctx context.Context, pairs certificate.Store,
+// renew has a Manager of a store ask for a certificate whenever there is none of use or it is time for the next one,
+// until ctx ends, by the connection that connect returns.
+func (c Client) renew(ctx context.Context, config *certificate.Config,
 	connect func(current *tls.Certificate) (*rest.Config, error)) error {
-	manager, err := certificate.NewManager(&certificate.Config{
-		Ctx: &ctx, Name: "client-certificate",
-		ClientsetFn: func(current *tls.Certificate) (kubernetes.Interface, error) {
-			config, err := connect(current)
-			if err != nil {
-				return nil, err
-			}
-			return kubernetes.NewForConfig(client.ForDaemon(config, "nodeagent"))
-		},
-		Template:         clientRequest(c.Node),
-		SignerName:       certificatesv1.KubeAPIServerClientKubeletSignerName,
-		GetUsages:        certificate.DefaultKubeletClientGetUsages,
-		CertificateStore: pairs, CertificateRenewFailure: c.Failed,
-	})
+	config.Ctx, config.Name = &ctx, "client-certificate"
+	config.ClientsetFn = func(current *tls.Certificate) (kubernetes.Interface, error) {
+		config, err := connect(current)
+		if err != nil {
+			return nil, err
+		}
+		return kubernetes.NewForConfig(client.ForDaemon(config, "nodeagent"))
+	}
+	config.Template = clientRequest(c.Node)
+	config.SignerName = certificatesv1.KubeAPIServerClientKubeletSignerName
+	config.GetUsages, config.CertificateRenewFailure = certificate.DefaultKubeletClientGetUsages, c.Failed
+	manager, err := certificate.NewManager(config)
 	if err != nil {
 		return fmt.Errorf("asking for client certificates: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.uber.org/zap"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -26,6 +27,9 @@ type ServingConfig struct {
 	// Dir is the folder of the certificate, Node the node's name.
 	Dir, Node string
 	Client    kubernetes.Interface
+	// Authorities are by whom the node knows the apiserver: what the first has not signed, but another one, is asked
+	// for anew when the agent starts.
+	Authorities []*x509.Certificate
 	// Addresses are the Node's, as the API has them; none before it is registered.
 	Addresses func() []corev1.NodeAddress
 	// Given is what is shown while the node has no certificate that was signed for it; nil for nothing.
@@ -48,14 +52,18 @@ func NewServing(c ServingConfig) (*Serving, error) {
 	if err != nil {
 		return nil, err
 	}
-	manager, err := certificate.NewManager(&certificate.Config{
-		Name:             "serving-certificate",
-		ClientsetFn:      func(*tls.Certificate) (kubernetes.Interface, error) { return c.Client, nil },
-		GetTemplate:      func() *x509.CertificateRequest { return servingRequest(c.Node, c.Addresses()) },
-		SignerName:       certificatesv1.KubeletServingSignerName,
-		GetUsages:        certificate.DefaultKubeletServingGetUsages,
-		CertificateStore: telling{pairs, c.Log}, CertificateRenewFailure: c.Failed,
-	})
+	config, err := pairs.renewing(telling{pairs, c.Log}, c.Authorities)
+	if err != nil {
+		return nil, err
+	}
+	if config.BootstrapCertificatePEM != nil {
+		c.Log.Info("asking for a serving certificate of the mesh's new authority, which somebody has to approve")
+	}
+	config.Name, config.SignerName = "serving-certificate", certificatesv1.KubeletServingSignerName
+	config.ClientsetFn = func(*tls.Certificate) (kubernetes.Interface, error) { return c.Client, nil }
+	config.GetTemplate = func() *x509.CertificateRequest { return servingRequest(c.Node, c.Addresses()) }
+	config.GetUsages, config.CertificateRenewFailure = certificate.DefaultKubeletServingGetUsages, c.Failed
+	manager, err := certificate.NewManager(config)
 	if err != nil {
 		return nil, fmt.Errorf("asking for serving certificates: %w", err)
 	}
@@ -67,9 +75,27 @@ func (s *Serving) Run(ctx context.Context) {
 	if s.manager.Current() == nil {
 		s.Log.Info("asking for the serving certificate of the node API, which somebody has to approve")
 	}
+	if !s.awaitAddresses(ctx) {
+		return
+	}
 	s.manager.Start()
 	<-ctx.Done()
 	s.manager.Stop()
+}
+
+// awaitAddresses waits until there is something to ask for; false: ctx has ended. A Manager that is started before
+// forgets that a pair is wanted in place of the one that there is.
+func (s *Serving) awaitAddresses(ctx context.Context) bool {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for servingRequest(s.Node, s.Addresses()) == nil {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+		}
+	}
+	return true
 }
 
 // Certificate returns the one to show to a client.

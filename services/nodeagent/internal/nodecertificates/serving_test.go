@@ -43,9 +43,11 @@ func init() { utilruntime.ErrorHandlers = nil }
 type served struct {
 	*testing.T
 	serving *Serving
-	mesh    *authority
-	client  *fake.Clientset
-	told    *observer.ObservedLogs
+	// mesh signs; authorities are by whom the node knows the apiserver.
+	mesh        *authority
+	authorities []*x509.Certificate
+	client      *fake.Clientset
+	told        *observer.ObservedLogs
 
 	mu        sync.Mutex // guards all below
 	addresses []corev1.NodeAddress
@@ -77,7 +79,7 @@ func (n *served) restart(dir string, given func() *tls.Certificate, log *zap.Log
 	n.Helper()
 	var err error
 	n.serving, err = NewServing(ServingConfig{Dir: dir, Node: "n", Client: n.client, Given: given, Log: log,
-		Failed: n,
+		Failed: n, Authorities: n.authorities,
 		Addresses: func() []corev1.NodeAddress {
 			n.mu.Lock()
 			defer n.mu.Unlock()
@@ -301,6 +303,59 @@ func TestServingWhatIsGiven(t *testing.T) {
 		n.shows("n", pair.Leaf)
 		stop()
 	})
+}
+
+// Once the mesh has another authority, the next agent asks for a certificate of that at once, and shows the one before
+// until somebody has approved it. While the new authority does not sign, and after that, it asks for nothing.
+func TestServingOfANewAuthority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		n := newServed(t, dir, nil)
+		n.move("InternalIP=192.0.2.1 Hostname=n")
+		stop := n.run()
+		defer func() {
+			stop()
+			pass(life) // a Manager that has ended still waits for its time
+		}()
+		pass(5 * time.Second)
+		certificate := n.approve(n.request(1, "[n] [192.0.2.1]"))
+		pass(time.Second)
+		before, next := n.mesh, newAuthority(t)
+		restart := func(bundle ...*authority) {
+			stop()
+			n.authorities = bundleOf(bundle...)
+			n.restart(dir, nil, zap.NewNop())
+			n.move("") // it does not know its addresses at once
+			stop = n.run()
+			pass(5 * time.Second)
+			n.move("InternalIP=192.0.2.1 Hostname=n")
+			pass(5 * time.Second)
+		}
+		restart(before, next)
+		n.request(1, "[n] [192.0.2.1]")
+		restart(next, before)
+		n.request(2, "[n] [192.0.2.1]")
+		n.shows("n", certificate)
+		restart(next, before) // whoever is killed before it has the certificate asks again
+		asked := n.request(3, "[n] [192.0.2.1]")
+		n.shows("n", certificate)
+		n.mesh = next
+		certificate = n.approve(asked)
+		pass(time.Second)
+		n.shows("n", certificate)
+		restart(next, before)
+		restart(next)
+		n.request(3, "[n] [192.0.2.1]")
+		n.shows("n", certificate)
+	})
+}
+
+// bundleOf are the certificates of authorities.
+func bundleOf(authorities ...*authority) (bundle []*x509.Certificate) {
+	for _, a := range authorities {
+		bundle = append(bundle, a.certificate)
+	}
+	return bundle
 }
 
 // Requests that come to nothing are counted, and those alone.
