@@ -18,13 +18,13 @@ func newCerts(g *global) *cobra.Command {
 		Use: "certs", Short: "show the certificates of the mesh, and make them anew",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown command %q: keel certs has list and renew", args[0])}
+				return usageError{fmt.Errorf("unknown command %q: keel certs has list, renew and rotate-ca", args[0])}
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	command.AddCommand(newCertsList(g), newCertsRenew(g))
+	command.AddCommand(newCertsList(g), newCertsRenew(g), newCertsRotateCA(g))
 	return command
 }
 

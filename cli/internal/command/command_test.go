@@ -88,7 +88,7 @@ func TestMistakesGetOneLine(t *testing.T) {
 		"token delete":                                            {2, "TOKEN is missing"},
 		"token delete ABCDEF":                                     {2, "TOKEN: neither a token nor its ID"},
 		"token delete abcdef":                                     {1, "holds no mesh"},
-		"certs bogus":                                             {2, `unknown command "bogus": keel certs has list and renew`},
+		"certs bogus":                                             {2, `unknown command "bogus": keel certs has list, renew and rotate-ca`},
 		"certs list extra":                                        {2, `unexpected argument "extra"`},
 		"certs list -o yaml":                                      {2, `--output: "yaml" must be json`},
 		"certs list":                                              {1, "holds no mesh"},

@@ -4,7 +4,6 @@
 package discovery
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -14,6 +13,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -109,6 +110,36 @@ func find(ctx context.Context, address string, token Token, pins []string, there
 	return found, err
 }
 
+// Authorities asks the mesh at a URL whom it trusts now, and returns them in PEM. The answer is believed because an
+// authority that is trusted already vouches for who gives it, perhaps by the certificate in which it vouches for the
+// one that signs now. Nobody has to be anybody to ask.
+func Authorities(ctx context.Context, server string, trusted []byte) ([]byte, error) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(trusted) {
+		return nil, errors.New("there is no authority to believe the mesh by")
+	}
+	parsed, err := url.Parse(server)
+	if err != nil {
+		return nil, fmt.Errorf("reading the mesh's URL: %w", err)
+	}
+	info, err := clusterInfo(ctx, parsed.Host, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := clusterOf(info[bootstrapapi.KubeConfigKey])
+	if err != nil {
+		return nil, err
+	}
+	pins, err := PinsOf(cluster.CertificateAuthorityData)
+	if err == nil && len(pins) == 0 {
+		err = errors.New("the mesh names no authority: run keel init on its first machine again")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return cluster.CertificateAuthorityData, nil
+}
+
 // Living tells whether the mesh has a node of that name that is ready: another machine, which must not lose its name.
 func (m *Mesh) Living(ctx context.Context, name string) (bool, error) {
 	node, err := m.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
@@ -133,7 +164,7 @@ func signedInfo(ctx context.Context, address string, token Token) (map[string]st
 	ticker := time.NewTicker(unsignedInterval)
 	defer ticker.Stop()
 	for {
-		info, err := clusterInfo(ctx, address)
+		info, err := clusterInfo(ctx, address, anybody())
 		if err != nil {
 			return nil, err
 		}
@@ -149,18 +180,21 @@ func signedInfo(ctx context.Context, address string, token Token) (map[string]st
 	}
 }
 
-// clusterInfo asks whoever answers for cluster-info, which nothing vouches for yet, and compares the clocks.
-func clusterInfo(ctx context.Context, address string) (map[string]string, error) {
-	url := "https://" + address + "/api/v1/namespaces/" + metav1.NamespacePublic + "/configmaps/" +
+// anybody may answer: the answer is believed for its signature.
+func anybody() *tls.Config {
+	return &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12} //nolint:gosec // as said
+}
+
+// clusterInfo asks whom the TLS configuration lets answer for cluster-info, and compares the clocks.
+func clusterInfo(ctx context.Context, address string, config *tls.Config) (map[string]string, error) {
+	question := "https://" + address + "/api/v1/namespaces/" + metav1.NamespacePublic + "/configmaps/" +
 		bootstrapapi.ConfigMapClusterInfo
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, question, nil)
 	if err != nil {
 		return nil, fmt.Errorf("asking for cluster-info: %w", err)
 	}
 	request.Header.Set("Accept", "application/json")
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,
-		//nolint:gosec // The answer is believed for its signature.
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, TLSClientConfig: config}
 	client := &http.Client{Transport: transport, Timeout: answerTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := client.Do(request)
@@ -232,5 +266,12 @@ func (m *Mesh) refusal(token Token, err error) error {
 	return fmt.Errorf("asking the apiserver at %s how nodes are to be: %w", m.Server, err)
 }
 
-// SameAuthority tells whether two bundles are the same, whatever stands around them.
-func SameAuthority(a, b []byte) bool { return bytes.Equal(bytes.TrimSpace(a), bytes.TrimSpace(b)) }
+// ShareAuthority tells whether two bundles have an authority between them.
+func ShareAuthority(a, b []byte) bool {
+	some, err := PinsOf(a)
+	if err != nil {
+		return false
+	}
+	others, err := PinsOf(b)
+	return err == nil && slices.ContainsFunc(some, func(pin string) bool { return slices.Contains(others, pin) })
+}

@@ -139,7 +139,8 @@ func TestWhatAnswersInstead(t *testing.T) {
 		"a redirect":   {status(302), "for cluster-info: 302 Found"},
 		"out of order": {status(500), "for cluster-info: 500 Internal Server Error"},
 	} {
-		if _, err := clusterInfo(t.Context(), row.address); err == nil || !strings.Contains(err.Error(), row.want) {
+		_, err := clusterInfo(t.Context(), row.address, anybody())
+		if err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v, want %q", name, err, row.want)
 		}
 	}

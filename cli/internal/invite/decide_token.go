@@ -89,7 +89,11 @@ func CheckLife(life time.Duration) error {
 	return nil
 }
 
-// JoinCommand is what is typed on a machine that is to join.
-func JoinCommand(address string, token discovery.Token, pin string) string {
-	return fmt.Sprintf("keel join %s --token %s %s %s", address, token, discovery.PinFlag, pin)
+// JoinCommand is what is typed on a machine that is to join. The pins are those of all authorities that are trusted.
+func JoinCommand(address string, token discovery.Token, pins []string) string {
+	line := fmt.Sprintf("keel join %s --token %s", address, token)
+	for _, pin := range pins {
+		line += " " + discovery.PinFlag + " " + pin
+	}
+	return line
 }

@@ -62,22 +62,16 @@ type Renewal struct {
 // its start. It needs nothing that runs, and no certificate that is valid but the authority's. What a run that was cut
 // off has left is finished by keel init or keel up, and but for a process that it had ended by the next run too.
 func Renew(ctx context.Context, m *Mesh, renewal Renewal) error {
-	if m.State.Units && os.Geteuid() != 0 {
-		return errors.New("root is needed to read the keys of the mesh: run keel as root")
-	}
 	if m.State.Worker() {
 		return fmt.Errorf("--data-dir: %s is of a worker, whose agent renews its certificates itself; if they have "+
 			"expired, keel join with the mesh's address and a token gets new ones: keel token create "+
 			"--print-join-command on the machine of keel init prints the line", m.Layout.Dir)
 	}
-	unlock, err := state.Open(m.Layout)
+	unlock, err := m.lockKeys()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if m.State, err = state.Load(m.Layout); err != nil {
-		return err
-	}
 	wanted, err := m.wantedCertificates()
 	if err != nil {
 		return err
@@ -95,16 +89,35 @@ func Renew(ctx context.Context, m *Mesh, renewal Renewal) error {
 	}); err != nil {
 		return err
 	}
-	if m.State.Units {
-		err = m.restartUnits(ctx)
-	} else {
-		err = m.restartProcesses(ctx, begun)
-	}
+	err = m.restart(ctx, begun)
 	if err == nil && slices.ContainsFunc(chosen, isAdmin) {
 		m.say("    copies of %s elsewhere have the certificate of before: copy it again",
 			m.Layout.Kubeconfig(plan.AdminCertificate))
 	}
 	return err
+}
+
+// lockKeys keeps every other keel from the mesh's keys, and reads the record as it is then.
+func (m *Mesh) lockKeys() (unlock func(), err error) {
+	if m.State.Units && os.Geteuid() != 0 {
+		return nil, errors.New("root is needed to read the keys of the mesh: run keel as root")
+	}
+	if unlock, err = state.Open(m.Layout); err != nil {
+		return nil, err
+	}
+	if m.State, err = state.Load(m.Layout); err != nil {
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
+}
+
+// restart starts anew what runs and has read on its start what was written since.
+func (m *Mesh) restart(ctx context.Context, begun time.Time) error {
+	if m.State.Units {
+		return m.restartUnits(ctx)
+	}
+	return m.restartProcesses(ctx, begun)
 }
 
 func isAdmin(certificate plan.Certificate) bool { return certificate.File == plan.AdminCertificate }

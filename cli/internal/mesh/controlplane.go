@@ -142,7 +142,7 @@ func (c *controlPlane) ask(ctx context.Context, asked *Joining) error {
 	if err != nil {
 		return err
 	}
-	if !discovery.SameAuthority(bundle.Files["ca.crt"], found.CA) {
+	if !discovery.ShareAuthority(bundle.Files["ca.crt"], found.CA) {
 		return errors.New("what the control plane shares is of another authority than the mesh's: keel token create " +
 			"--control-plane --print-join-command on a machine of the control plane makes it anew")
 	}

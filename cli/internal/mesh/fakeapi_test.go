@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,7 +43,15 @@ type fakeAPI struct {
 	sealed []byte
 	// skew is how far its clock is ahead.
 	skew time.Duration
+	// patch is what was written last.
+	patch string
+
+	// shown is its certificate.
+	shown atomic.Pointer[tls.Certificate]
 }
+
+var fakeAPICertificates = []plan.Certificate{{File: "apiserver", User: "apiserver", Hosts: []string{"localhost"},
+	Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}}
 
 // newFakeAPI has an authority of its own.
 func newFakeAPI(t *testing.T) *fakeAPI {
@@ -50,9 +59,7 @@ func newFakeAPI(t *testing.T) *fakeAPI {
 	f := &fakeAPI{layout: plan.Layout{Dir: t.TempDir()},
 		token: discovery.Token{ID: "abcdef", Secret: "0123456789abcdef"},
 		signs: true, believes: true, living: map[string]bool{}}
-	certificates := []plan.Certificate{{File: "apiserver", User: "apiserver", Hosts: []string{"localhost"},
-		Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}}
-	if _, err := pki.Ensure(f.layout, certificates, time.Now()); err != nil {
+	if _, err := pki.Ensure(f.layout, fakeAPICertificates, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	pair, err := tls.LoadX509KeyPair(f.layout.PKI("apiserver.crt"), f.layout.PKI("apiserver.key"))
@@ -67,7 +74,10 @@ func newFakeAPI(t *testing.T) *fakeAPI {
 		t.Fatal(err)
 	}
 	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(f.answer))
-	f.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	f.shown.Store(&pair)
+	f.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return &tls.Config{Certificates: []tls.Certificate{*f.shown.Load()}}, nil
+	}}
 	f.Config.ErrorLog = log.New(io.Discard, "", 0)
 	f.StartTLS()
 	t.Cleanup(f.Close)
@@ -79,6 +89,12 @@ func (f *fakeAPI) change(do func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	do()
+}
+
+// patched is what was written last.
+func (f *fakeAPI) patched() (patch string) {
+	f.change(func() { patch = f.patch })
+	return patch
 }
 
 func (f *fakeAPI) address() string { return strings.TrimPrefix(f.URL, "https://") }
@@ -95,11 +111,11 @@ func (f *fakeAPI) authority(t *testing.T) []byte {
 // joining is by what a machine joins.
 func (f *fakeAPI) joining(t *testing.T) *Joining {
 	t.Helper()
-	pin, err := (&Mesh{Layout: f.layout}).pin()
+	pins, err := (&Mesh{Layout: f.layout}).pins()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Joining{Address: f.address(), Token: f.token, Pins: []string{pin}}
+	return &Joining{Address: f.address(), Token: f.token, Pins: pins}
 }
 
 func (f *fakeAPI) answer(w http.ResponseWriter, r *http.Request) {
@@ -120,6 +136,10 @@ func (f *fakeAPI) answer(w http.ResponseWriter, r *http.Request) {
 	case name == discovery.BundleName(f.token.ID) && f.sealed != nil:
 		_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Secret", "apiVersion": "v1",
 			"data": map[string][]byte{discovery.BundleKey: f.sealed}})
+	case r.Method == http.MethodPatch && who == nodeCredential:
+		patch, _ := io.ReadAll(r.Body)
+		f.patch = string(patch)
+		answer(w, r)
 	case strings.HasPrefix(r.URL.Path, "/api/v1/nodes/") && (who == nodeCredential || f.living[name]):
 		answer(w, r)
 	default:

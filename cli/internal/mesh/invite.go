@@ -54,14 +54,14 @@ func (m *Mesh) JoinCommand(ctx context.Context, life time.Duration, description 
 	if err != nil {
 		return token, "", err
 	}
-	pin, err := m.pin()
+	pins, err := m.pins()
 	if err != nil {
 		return token, "", err
 	}
 	if token, err = invite.CreateToken(ctx, client, life, description); err != nil {
 		return token, "", err
 	}
-	return token, invite.JoinCommand(address, token, pin), nil
+	return token, invite.JoinCommand(address, token, pins), nil
 }
 
 // joinAddress is where other machines reach the apiserver.
@@ -76,18 +76,18 @@ func (m *Mesh) joinAddress() (string, error) {
 	return net.JoinHostPort(advertise.String(), strconv.Itoa(m.State.Ports[plan.APIServer])), nil
 }
 
-// pin is the hash of the mesh's authority.
-func (m *Mesh) pin() (string, error) {
+// pins are the hashes of the authorities that the mesh trusts.
+func (m *Mesh) pins() ([]string, error) {
 	bundle, err := os.ReadFile(m.Layout.PKI("ca.crt"))
 	if err != nil {
-		return "", fmt.Errorf("reading the mesh's authority: %w", err)
+		return nil, fmt.Errorf("reading the mesh's authority: %w", err)
 	}
 	pins, err := discovery.PinsOf(bundle)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if len(pins) == 0 {
-		return "", fmt.Errorf("reading the mesh's authority: %s holds no PEM certificate", m.Layout.PKI("ca.crt"))
+		return nil, fmt.Errorf("reading the mesh's authority: %s holds no PEM certificate", m.Layout.PKI("ca.crt"))
 	}
-	return pins[0], nil
+	return pins, nil
 }

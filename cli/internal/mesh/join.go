@@ -36,6 +36,10 @@ type worker struct {
 	*Mesh
 	// found is the mesh that was asked for, once it has answered.
 	found *discovery.Mesh
+	// trusts are the authorities, in PEM, by which a machine that has joined before knows its mesh; asked tells that
+	// the mesh was asked whom it trusts now, or is not to be.
+	trusts []byte
+	asked  bool
 }
 
 // Join makes this machine a node of a mesh that another machine runs, or brings it up to date, and waits until the node
@@ -70,7 +74,7 @@ func Join(ctx context.Context, m *Mesh, options Options) error {
 	if err := os.Remove(m.workerFiles().BootstrapKubeconfig()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("removing the token: %w", err)
 	}
-	return nil
+	return w.report(ctx)
 }
 
 // workerFiles are those of the only node.
@@ -106,6 +110,9 @@ func (w *worker) settle(ctx context.Context, options Options) error {
 		}
 	}
 	joined := w.joined()
+	if err := w.follow(ctx, joined); err != nil {
+		return err
+	}
 	if err := w.find(ctx, options.Join, joined); err != nil {
 		return err
 	}
@@ -175,11 +182,14 @@ func (w *worker) adopt(options *Options) error {
 
 // sameMesh refuses another mesh than the one that the machine is of.
 func (w *worker) sameMesh() error {
-	authority, err := os.ReadFile(w.Layout.PKI("ca.crt"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("reading the mesh's authority: %w", err)
+	own := w.trusts
+	if len(own) == 0 {
+		var err error
+		if own, err = os.ReadFile(w.Layout.PKI("ca.crt")); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("reading the mesh's authority: %w", err)
+		}
 	}
-	if err == nil && !discovery.SameAuthority(authority, w.found.CA) {
+	if len(own) > 0 && !discovery.ShareAuthority(own, w.found.CA) {
 		return fmt.Errorf("--data-dir: %s is of %s: keel reset ends it; remove the folder then", w.Layout.Dir,
 			w.ofAnother())
 	}
@@ -251,8 +261,12 @@ func (w *worker) decideNodeAddress(ctx context.Context, asked netip.Addr, server
 
 // prepare makes what the processes find on their start.
 func (w *worker) prepare(options Options) error {
+	bundle := w.trusts
 	if w.found != nil {
-		if err := pki.EnsureForeignAuthority(w.Layout, w.found.CA); err != nil {
+		bundle = w.found.CA
+	}
+	if len(bundle) > 0 {
+		if err := pki.EnsureForeignAuthorities(w.Layout, w.workerFiles().Kubeconfig(), bundle); err != nil {
 			return err
 		}
 	}

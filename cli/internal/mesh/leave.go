@@ -61,7 +61,7 @@ func (m *Mesh) retireStore(ctx context.Context) error {
 }
 
 // askStore has the apiserver's program do what it alone can.
-func (m *Mesh) askStore(ctx context.Context, command string) ([]byte, error) {
+func (m *Mesh) askStore(ctx context.Context, command ...string) ([]byte, error) {
 	unit := plan.UnitName(plan.APIServer)
 	files, err := m.units().Files([]string{unit})
 	if err != nil {
@@ -69,8 +69,8 @@ func (m *Mesh) askStore(ctx context.Context, command string) ([]byte, error) {
 	}
 	programs, _ := plan.UnitOptions(files[unit])
 	var said, complained bytes.Buffer
-	run := exec.CommandContext(ctx, filepath.Join(programs, "keelson-apiserver"), "store", command,
-		"--data-dir="+m.Layout.APIServer())
+	run := exec.CommandContext(ctx, filepath.Join(programs, "keelson-apiserver"),
+		slices.Concat([]string{"store"}, command, []string{"--data-dir=" + m.Layout.APIServer()})...)
 	run.Stdout, run.Stderr = &said, &complained
 	run.Cancel, run.WaitDelay = func() error { return run.Process.Signal(syscall.SIGTERM) }, leaveGrace
 	if err := run.Run(); err != nil {

@@ -35,7 +35,7 @@ func (m *Mesh) Offer(ctx context.Context, life time.Duration, description string
 	if err != nil {
 		return o, err
 	}
-	pin, err := m.pin()
+	pins, err := m.pins()
 	if err != nil {
 		return o, err
 	}
@@ -46,7 +46,7 @@ func (m *Mesh) Offer(ctx context.Context, life time.Duration, description string
 	if o.Token, o.Key, err = invite.Offer(ctx, client, bundle, life, description); err != nil {
 		return o, err
 	}
-	o.Command, o.Flags = invite.ControlPlaneCommand(invite.JoinCommand(address, o.Token, pin), o.Key), flags
+	o.Command, o.Flags = invite.ControlPlaneCommand(invite.JoinCommand(address, o.Token, pins), o.Key), flags
 	return o, nil
 }
 

@@ -32,7 +32,7 @@ func Preflight(ctx context.Context, m *Mesh, options Options, purpose Purpose) F
 		options.Nodes = 1
 	case ForJoin:
 		options.Nodes, options.Join = 1, &Joining{}
-		settle = (&worker{Mesh: m}).settleBeforehand
+		settle = (&worker{Mesh: m, asked: true}).settleBeforehand // the mesh is not asked
 	case ForUp:
 		options.CgroupDriver, options.Children = "", true
 		settle = m.settleChildren

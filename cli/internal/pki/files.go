@@ -114,7 +114,11 @@ func ensureFile(path string, content []byte) error {
 	return replaceFile(path, content)
 }
 
-// EnsureForeignAuthority writes the authority of a mesh of which another machine has the key.
-func EnsureForeignAuthority(layout plan.Layout, authority []byte) error {
-	return ensureFile(layout.PKI("ca.crt"), authority)
+// EnsureForeignAuthorities writes the authorities of a mesh of which another machine has the key, and has the agent's
+// kubeconfig name them, if there is one. The bundle is written last: the agent is started anew for it.
+func EnsureForeignAuthorities(layout plan.Layout, agentKubeconfig string, bundle []byte) error {
+	if err := ensureTrusted(agentKubeconfig, bundle); err != nil {
+		return err
+	}
+	return ensureFile(layout.PKI("ca.crt"), bundle)
 }

@@ -1,7 +1,9 @@
 package pki
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -27,6 +29,25 @@ func EnsureKubeconfig(layout plan.Layout, file, server string) error {
 // EnsureBootstrapKubeconfig writes the connection file of who has a bootstrap token, where it is missing or differs.
 func EnsureBootstrapKubeconfig(path, server string, authority []byte, token string) error {
 	return ensureKubeconfig(path, "bootstrap", server, authority, &clientcmdapi.AuthInfo{Token: token})
+}
+
+// ensureTrusted has every cluster of a kubeconfig that is there be known by the authorities, and changes nothing else.
+func ensureTrusted(path string, authorities []byte) error {
+	config, err := clientcmd.LoadFromFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the agent's kubeconfig: %w", err)
+	}
+	for _, cluster := range config.Clusters {
+		cluster.CertificateAuthority, cluster.CertificateAuthorityData = "", authorities
+	}
+	text, err := clientcmd.Write(*config)
+	if err != nil {
+		return fmt.Errorf("rendering the agent's kubeconfig: %w", err)
+	}
+	return ensureFile(path, text)
 }
 
 func ensureKubeconfig(path, name, server string, authority []byte, user *clientcmdapi.AuthInfo) error {

@@ -22,7 +22,12 @@ import (
 type authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
+	// bridge is what those have to see who know only the authority before, in PEM.
+	bridge []byte
 }
+
+// authorityName is the name of a mesh's first authority, and what those of the others begin with.
+const authorityName = "keelson-ca"
 
 // Ensure makes every certificate that is missing or due, and returns the files that it wrote.
 func Ensure(layout plan.Layout, certificates []plan.Certificate, now time.Time) (written []string, err error) {
@@ -59,6 +64,9 @@ func Ensure(layout plan.Layout, certificates []plan.Certificate, now time.Time) 
 // ensureAuthority never replaces a CA that is there: everything out in the world trusts it. A key alone is that of a CA
 // whose certificate was not written yet, or was lost: with a new one, what it has signed is good again.
 func ensureAuthority(layout plan.Layout, now time.Time) (authority, bool, error) {
+	if err := completeSwitch(layout); err != nil {
+		return authority{}, false, err
+	}
 	certificate, key, err := load(layout, "ca")
 	if err == nil {
 		if now.After(certificate.NotAfter) {
@@ -66,7 +74,8 @@ func ensureAuthority(layout plan.Layout, now time.Time) (authority, bool, error)
 				fmt.Errorf("the CA in %s has expired: remove the folder pki and the folder kubeconfig to begin anew",
 					layout.PKI("ca.crt"))
 		}
-		return authority{certificate, key}, false, nil
+		bridge, err := bridgeTo(layout, certificate, now)
+		return authority{certificate, key, bridge}, false, err
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return authority{}, false, fmt.Errorf("reading the CA: %w", err)
@@ -76,15 +85,19 @@ func ensureAuthority(layout plan.Layout, now time.Time) (authority, bool, error)
 			fmt.Errorf("reading the CA: its key is not in %s: put it back, or remove the folder pki and the folder "+
 				"kubeconfig to begin anew", layout.PKI("ca.key"))
 	}
-	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "keelson-ca"}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature,
-	}
+	template := authorityTemplate(pkix.Name{CommonName: authorityName})
 	if err := write(layout, "ca", template, nil, plan.Life(true), now); err != nil {
 		return authority{}, false, fmt.Errorf("making the CA: %w", err)
 	}
 	certificate, key, err = load(layout, "ca")
-	return authority{certificate, key}, true, err
+	return authority{certificate, key, nil}, true, err
+}
+
+func authorityTemplate(name pkix.Name) *x509.Certificate {
+	return &x509.Certificate{
+		Subject: name, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature,
+	}
 }
 
 // good tells whether the certificate on disk is what the plan asks for.
@@ -143,12 +156,12 @@ func write(layout plan.Layout, file string, template *x509.Certificate, parent *
 	if err != nil {
 		return err
 	}
-	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)); err != nil {
-		return fmt.Errorf("making a serial number: %w", err)
+	if template.SerialNumber, err = newSerial(); err != nil {
+		return err
 	}
 	// Clocks of clients may be a little behind.
 	template.NotBefore, template.NotAfter = now.Add(-5*time.Minute), now.Add(life)
-	signer := authority{template, key}
+	signer := authority{template, key, nil}
 	if parent != nil {
 		signer = *parent
 	}
@@ -156,5 +169,13 @@ func write(layout plan.Layout, file string, template *x509.Certificate, parent *
 	if err != nil {
 		return fmt.Errorf("signing: %w", err)
 	}
-	return replaceFile(layout.PKI(file+".crt"), encodeCertificate(der))
+	return replaceFile(layout.PKI(file+".crt"), append(encodeCertificate(der), signer.bridge...))
+}
+
+func newSerial() (*big.Int, error) {
+	number, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, fmt.Errorf("making a serial number: %w", err)
+	}
+	return number, nil
 }

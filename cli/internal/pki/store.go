@@ -24,7 +24,7 @@ func signer(layout plan.Layout, certificate plan.Certificate, mesh authority, no
 func ensureStoreAuthority(layout plan.Layout, now time.Time) (authority, error) {
 	certificate, key, err := load(layout, plan.StoreAuthority)
 	if err == nil {
-		return authority{certificate, key}, nil
+		return authority{certificate: certificate, key: key}, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return authority{}, fmt.Errorf("reading the store's authority: %w", err)
@@ -41,7 +41,7 @@ func ensureStoreAuthority(layout plan.Layout, now time.Time) (authority, error) 
 		return authority{}, fmt.Errorf("making the store's authority: %w", err)
 	}
 	certificate, key, err = load(layout, plan.StoreAuthority)
-	return authority{certificate, key}, err
+	return authority{certificate: certificate, key: key}, err
 }
 
 // ReadShared reads what every machine of the control plane has.
@@ -54,11 +54,27 @@ func ReadShared(layout plan.Layout) (map[string][]byte, error) {
 		}
 		files[name] = content
 	}
+	bridge, err := os.ReadFile(layout.PKI(bridgeFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading what the control plane shares: %w", err)
+	}
+	if err == nil {
+		files[bridgeFile] = bridge
+	}
 	return files, nil
 }
 
+// bridgeFile is shared by a mesh whose authority was replaced: who knows the one before believes the apiserver of the
+// machine that joins by it.
+const bridgeFile = plan.AuthorityBridge + ".crt"
+
 // WriteShared writes it on a machine that joins the control plane.
 func WriteShared(layout plan.Layout, files map[string][]byte) error {
+	if bridge := files[bridgeFile]; len(bridge) > 0 {
+		if err := ensureFile(layout.PKI(bridgeFile), bridge); err != nil {
+			return err
+		}
+	}
 	for _, name := range plan.SharedFiles() {
 		if err := ensureFile(layout.PKI(name), files[name]); err != nil {
 			return err

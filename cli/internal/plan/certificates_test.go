@@ -165,7 +165,8 @@ func TestCertificateFiles(t *testing.T) {
 func TestChooseCertificates(t *testing.T) {
 	all := []Certificate{{File: "admin"}, {File: "b"}}
 	for names, want := range map[string]string{"": "admin b", "b": "b", "b admin b": "admin b",
-		"ca":  "NAME: the authority ca is not renewed: everybody trusts it; give one of admin, b",
+		"ca": "NAME: the authority ca is not renewed, because everybody trusts it: keel certs rotate-ca replaces it; " +
+			"give one of admin, b",
 		"b x": `NAME: "x" is no certificate of the mesh: give one of admin, b`} {
 		chosen, err := ChooseCertificates(all, strings.Fields(names))
 		var got []string

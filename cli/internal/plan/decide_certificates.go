@@ -115,13 +115,19 @@ func CertificateFiles(certificates []Certificate) []CertificateFile {
 
 // WorkerCertificateFiles lists those of a worker, whose agent keeps its own.
 func WorkerCertificateFiles(node string) []CertificateFile {
-	dir := "nodes/" + node + "/agent/pki/"
 	return []CertificateFile{
 		{Path: "pki/ca.crt", Renewer: NobodyRenews},
-		{Path: dir + "kubelet-client-current.pem", Renewer: AgentRenews},
-		{Path: dir + "kubelet-server-current.pem", Renewer: ServingAgentRenews},
+		WorkerClientCertificate(node),
+		{Path: workerCertificates(node) + "kubelet-server-current.pem", Renewer: ServingAgentRenews},
 	}
 }
+
+// WorkerClientCertificate is that by which the agent of a worker speaks to the API.
+func WorkerClientCertificate(node string) CertificateFile {
+	return CertificateFile{Path: workerCertificates(node) + "kubelet-client-current.pem", Renewer: AgentRenews}
+}
+
+func workerCertificates(node string) string { return "nodes/" + node + "/agent/pki/" }
 
 // CertificateState is whether a certificate needs somebody's care.
 type CertificateState string
@@ -246,8 +252,8 @@ type NameError struct {
 // Error names those that there are.
 func (e *NameError) Error() string {
 	if e.Name == "ca" {
-		return "NAME: the authority ca is not renewed: everybody trusts it; give one of " +
-			strings.Join(e.Allowed, ", ")
+		return "NAME: the authority ca is not renewed, because everybody trusts it: keel certs rotate-ca replaces " +
+			"it; give one of " + strings.Join(e.Allowed, ", ")
 	}
 	return fmt.Sprintf("NAME: %q is no certificate of the mesh: give one of %s", e.Name,
 		strings.Join(e.Allowed, ", "))

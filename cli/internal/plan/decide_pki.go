@@ -32,8 +32,11 @@ func (c Certificate) Serves() bool { return len(c.Hosts)+len(c.Addresses) > 0 }
 // HasKubeconfig tells whether its user has a connection file: all clients but the apiserver, which dials nodes alone.
 func (c Certificate) HasKubeconfig() bool { return !c.Serves() && c.File != APIServerToNodeagent }
 
-// Names of certificates that more than one place needs.
+// Names of certificates that more than one place needs. NextAuthority is the authority that is to follow,
+// AuthorityBridge the certificate in which the one before vouches for the one that signs.
 const (
+	NextAuthority          = "ca-next"
+	AuthorityBridge        = "ca-bridge"
 	AdminCertificate       = "admin"
 	StatusCertificate      = "status"
 	APIServerToNodeagent   = "apiserver-nodeagent-client"
@@ -106,7 +109,7 @@ func Life(ca bool) time.Duration {
 
 // IsCertificate tells whether a file of certificates has that name in every mesh, so that no node can have it.
 func IsCertificate(name string) bool {
-	if name == "ca" || name == "service-account" || name == StoreAuthority {
+	if slices.Contains([]string{"ca", NextAuthority, AuthorityBridge, "service-account", StoreAuthority}, name) {
 		return true
 	}
 	return slices.ContainsFunc(DecidePKI(PKIInput{Store: true}), func(c Certificate) bool { return c.File == name })

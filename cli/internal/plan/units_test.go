@@ -235,7 +235,8 @@ func TestValidateNode(t *testing.T) {
 
 // No node may take the certificate of a daemon.
 func TestIsCertificate(t *testing.T) {
-	for name, want := range map[string]bool{"ca": true, "service-account": true, "admin": true, "apiserver": true,
+	for name, want := range map[string]bool{"ca": true, "ca-next": true, "ca-bridge": true, "service-account": true,
+		"admin": true, "apiserver": true,
 		"status": true, "scheduler": true, "podgc": true, "workload-controllers": true,
 		"apiserver-nodeagent-client": true, "node-1": false, "vm": false, "": false} {
 		if got := IsCertificate(name); got != want {

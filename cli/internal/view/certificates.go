@@ -93,6 +93,8 @@ func (c Certificates) renewal(r plan.CertificateReport) string {
 	by := map[plan.Renewer]string{plan.AgentRenews: "the nodeagent",
 		plan.ServingAgentRenews: "the nodeagent, somebody approves it"}[r.Renewer]
 	switch {
+	case r.Renewer == plan.NobodyRenews && c.keels():
+		return "keel certs rotate-ca"
 	case r.Renewer == plan.NobodyRenews:
 		return "none"
 	case r.Renewer == plan.KeelRenews && r.State != plan.CertificateGood:
@@ -122,8 +124,13 @@ func (c Certificates) Problem() error {
 		return nil
 	}
 	advice := "their agent renews them itself, and docs/mesh-certificates.md says what to do where it has not"
-	if slices.ContainsFunc(c.Reports, func(r plan.CertificateReport) bool { return r.Renewer == plan.KeelRenews }) {
-		advice = "keel certs renew makes all but the authority anew"
+	if c.keels() {
+		advice = "keel certs renew makes all but the authority anew, and keel certs rotate-ca replaces that"
 	}
 	return fmt.Errorf("%s of %d certificates: %s", strings.Join(parts, ", "), len(c.Reports), advice)
+}
+
+// keels tells whether keel makes certificates on this machine: it has the authority's key.
+func (c Certificates) keels() bool {
+	return slices.ContainsFunc(c.Reports, func(r plan.CertificateReport) bool { return r.Renewer == plan.KeelRenews })
 }

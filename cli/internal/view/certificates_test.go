@@ -47,7 +47,7 @@ pki/gone.crt missing - - now: keel certs renew - -
 pki/old.crt expired 2026-11-20T12:00:00Z 0 now: keel certs renew keelson-ca o
 pki/s.crt good 2027-01-10T12:00:00Z 50d, 50% keel init from 2026-12-08 keelson-ca s: localhost, 127.0.0.1
 n/c.pem good 2027-01-20T12:00:00Z 60d, 60% the nodeagent, 2026-11-21 to 2026-11-22 keelson-ca c
-pki/ca.crt good 2027-02-19T12:00:00Z 90d, 90% none keelson-ca keelson-ca
+pki/ca.crt good 2027-02-19T12:00:00Z 90d, 90% keel certs rotate-ca keelson-ca keelson-ca
 
 pki/gone.crt is missing: there is no such file
 pki/old.crt is expired: nobody believes it\u001b[2J
@@ -95,7 +95,8 @@ func TestCertificatesForPrograms(t *testing.T) {
 // What needs care is counted, by how much it does.
 func TestProblemOfCertificates(t *testing.T) {
 	c := exampleCertificates()
-	const want = "1 expired, 1 missing of 5 certificates: keel certs renew makes all but the authority anew"
+	const want = "1 expired, 1 missing of 5 certificates: keel certs renew makes all but the authority anew, and " +
+		"keel certs rotate-ca replaces that"
 	if err := c.Problem(); err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}

@@ -83,7 +83,7 @@ func Decide(in Input) map[types.UID]Verdict {
 	for _, r := range all {
 		used.Remove(r.allocated)
 		verdict := decide(r.more, used, capacity)
-		if in.PinsCPUs && class(r.Given) == 0 && otherCPUs(r.Given, r.Wanted) {
+		if in.PinsCPUs && class(r.Allocated) == 0 && otherCPUs(r.Allocated, r.Desired) {
 			verdict = Verdict{Reason: corev1.PodReasonInfeasible,
 				Message: `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`}
 		}

@@ -1,0 +1,102 @@
+package mesh
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"keelson.dev/cli/internal/discovery"
+	"keelson.dev/cli/internal/pki"
+	"keelson.dev/cli/internal/plan"
+)
+
+// follow asks the mesh of a machine that has joined whom it trusts now, once. Where the mesh does not say, the machine
+// goes on with whom it trusts.
+func (w *worker) follow(ctx context.Context, joined bool) error {
+	if w.asked {
+		return nil
+	}
+	w.asked = true
+	own, err := os.ReadFile(w.Layout.PKI("ca.crt"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("reading the mesh's authority: %w", err)
+	}
+	w.trusts = own
+	if err != nil || !joined {
+		return nil
+	}
+	now, err := discovery.Authorities(ctx, w.State.Server, own)
+	if err != nil {
+		w.say("    the mesh does not say whom it trusts, and this machine keeps its authority: %v", err)
+		return nil
+	}
+	w.trusts = now
+	return nil
+}
+
+// report tells the mesh, once it is so, that this machine follows the authority that signs: the agent has read the
+// bundle when it was started, and then asks for a client certificate of that authority.
+func (w *worker) report(ctx context.Context) error {
+	client, err := w.Client()
+	if err != nil {
+		return err
+	}
+	pins, err := w.pins()
+	if err != nil {
+		return err
+	}
+	return w.step(ctx, "telling the mesh which authority the node follows", func(ctx context.Context) error {
+		ticker := time.NewTicker(unitInterval)
+		defer ticker.Stop()
+		for {
+			err := w.tell(ctx, client, pins[0])
+			if err == nil {
+				return nil
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("the node does not follow the mesh's authority in time: %w; %s says more", err,
+					w.explainNode())
+			case <-ticker.C:
+			}
+		}
+	})
+}
+
+// tell says it on the Node, if it is so.
+func (w *worker) tell(ctx context.Context, client kubernetes.Interface, authority string) error {
+	name := w.State.Nodes[0].Name
+	file := plan.WorkerClientCertificate(name)
+	read := pki.Read(w.Layout, []plan.CertificateFile{file})[file.Path]
+	switch {
+	case read.Missing: // its kubeconfig names another credential
+	case read.Fault != "":
+		return fmt.Errorf("%s: %s", file.Path, read.Fault)
+	case !read.Held.Vouched:
+		return fmt.Errorf("%s is not yet of the authority that signs now", file.Path)
+	}
+	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading the node %s: %w", name, err)
+	}
+	if node.Annotations[plan.AuthorityAnnotation] == authority {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"annotations": map[string]string{plan.AuthorityAnnotation: authority}}})
+	if err != nil {
+		return fmt.Errorf("writing a patch: %w", err)
+	}
+	_, err = client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("annotating the node %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package mesh
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/cert"
+
+	"keelson.dev/cli/internal/discovery"
+	"keelson.dev/cli/internal/plan"
+)
+
+const (
+	// rootCA is the ConfigMap by which Pods know the apiserver, rootCAKey where in it.
+	rootCA, rootCAKey = "kube-root-ca.crt", "ca.crt"
+	// reachedWithin is how long an apiserver may take that is just being started.
+	reachedWithin = 30 * time.Second
+	// publishedWithin is how long the publisher has: its Lease may be of one that has just ended.
+	publishedWithin = 2 * time.Minute
+	// servingTimeout bounds a look at what a node shows.
+	servingTimeout = 10 * time.Second
+)
+
+// apiOthers are the others of a real mesh. Connections are made anew each time: what they trust changes.
+type apiOthers struct{ *Mesh }
+
+func (o *apiOthers) reach(ctx context.Context) error {
+	client, err := o.Client()
+	if err != nil {
+		return err
+	}
+	within, cancel := context.WithTimeout(ctx, reachedWithin)
+	defer cancel()
+	ticker := time.NewTicker(unitInterval)
+	defer ticker.Stop()
+	for {
+		if err = client.Discovery().RESTClient().Get().AbsPath("/version").Do(within).Error(); err == nil {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-within.Done():
+			return fmt.Errorf("asking the apiserver: %w", err)
+		}
+	}
+}
+
+func (o *apiOthers) controlPlane(ctx context.Context) ([]string, error) {
+	if o.State.Ports[plan.StorePort] == 0 {
+		return nil, nil // its store is its own
+	}
+	said, err := o.askStore(ctx, "members", "--output=json")
+	if err != nil {
+		return nil, fmt.Errorf("asking which machines have the store: %w", err)
+	}
+	var members []struct {
+		Address string `json:"address"`
+	}
+	if err := json.Unmarshal(said, &members); err != nil {
+		return nil, fmt.Errorf("reading which machines have the store: %w", err)
+	}
+	machines := make([]string, len(members))
+	for i, m := range members {
+		machines[i] = m.Address
+	}
+	return machines, nil
+}
+
+func (o *apiOthers) publish(ctx context.Context, pins []string) error {
+	if o.State.Units {
+		if _, err := o.Invite(ctx); err != nil {
+			return err
+		}
+	}
+	client, err := o.Client()
+	if err != nil {
+		return err
+	}
+	within, cancel := context.WithTimeout(ctx, publishedWithin)
+	defer cancel()
+	ticker := time.NewTicker(unitInterval)
+	defer ticker.Stop()
+	for {
+		published, err := publishedRoot(within, client)
+		if err == nil && slices.Equal(published, pins) {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+			continue
+		case <-within.Done():
+		}
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("the ConfigMap %s of %s does not name %v but %v: who holds the Lease of rootca writes it, "+
+			"and reads the authorities when it starts; scale workload-controllers of the chart to 0 replicas, so that "+
+			"keel's own write it, run this again, and scale it back", rootCA, metav1.NamespaceSystem, pins, published)
+	}
+}
+
+// publishedRoot is by whom Pods know the apiserver.
+func publishedRoot(ctx context.Context, client kubernetes.Interface) ([]string, error) {
+	published, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, rootCA, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reading the ConfigMap %s: %w", rootCA, err)
+	}
+	return discovery.PinsOf([]byte(published.Data[rootCAKey]))
+}
+
+func (o *apiOthers) followers(ctx context.Context) ([]plan.Follower, error) {
+	client, err := o.Client()
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing the nodes: %w", err)
+	}
+	content, err := os.ReadFile(o.Layout.PKI("ca.crt"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the mesh's authority: %w", err)
+	}
+	bundle, err := cert.ParseCertsPEM(content)
+	if err != nil {
+		return nil, fmt.Errorf("reading the mesh's authority: %w", err)
+	}
+	var followers []plan.Follower
+	for _, node := range nodes.Items {
+		if slices.Contains(o.State.NodeNames(), node.Name) {
+			continue // its certificates are keel's here
+		}
+		follower := plan.Follower{Node: node.Name, Authority: node.Annotations[plan.AuthorityAnnotation]}
+		if shown, err := servingCertificate(ctx, &node); err != nil {
+			follower.Fault = err.Error()
+		} else {
+			follower.Serving = signerOf(shown, bundle)
+		}
+		followers = append(followers, follower)
+	}
+	return followers, nil
+}
+
+// signerOf is which authority has signed a certificate; empty: none of them.
+func signerOf(certificate *x509.Certificate, bundle []*x509.Certificate) string {
+	for _, authority := range bundle {
+		if certificate.CheckSignatureFrom(authority) == nil {
+			return discovery.PinOf(authority)
+		}
+	}
+	return ""
+}
+
+// servingCertificate is what the API of a node shows, whoever vouches for it.
+func servingCertificate(ctx context.Context, node *corev1.Node) (*x509.Certificate, error) {
+	address := ""
+	for _, a := range node.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			address = net.JoinHostPort(a.Address, strconv.Itoa(int(node.Status.DaemonEndpoints.KubeletEndpoint.Port)))
+			break
+		}
+	}
+	if address == "" {
+		return nil, fmt.Errorf("it has no address")
+	}
+	ctx, cancel := context.WithTimeout(ctx, servingTimeout)
+	defer cancel()
+	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, //nolint:gosec // it is only looked at
+		MinVersion: tls.VersionTLS12}}
+	connection, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	defer connection.Close()
+	return connection.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
+}
