@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -167,15 +168,20 @@ func (m *Machine) Kubectl(ctx context.Context, args ...string) (string, error) {
 
 // Run runs one of our programs on the machine and returns what it has printed.
 func (m *Machine) Run(ctx context.Context, command ...string) (string, error) {
+	var out bytes.Buffer
+	err := m.RunTo(ctx, &out, command...)
+	return out.String(), err
+}
+
+// RunTo runs one of our programs on the machine, which prints to out, and kills it when ctx ends.
+func (m *Machine) RunTo(ctx context.Context, out io.Writer, command ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	var out bytes.Buffer
-	child := processes.Program(ctx, &out, command...)
+	child := processes.Program(ctx, out, command...)
 	if err := m.namespaces().Do(child.Start); err != nil {
-		return "", fmt.Errorf("starting %s: %w", command[0], err)
+		return fmt.Errorf("starting %s: %w", command[0], err)
 	}
-	err := child.Wait()
-	return out.String(), err
+	return child.Wait()
 }
 
 // Standing is what do returns in the machine's network.
