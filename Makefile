@@ -166,7 +166,7 @@ test-placement: ## hold N random placements and PREEMPTIONS preemptions of the s
 	  KEELSON_PLACEMENTS=$(N) KEELSON_PREEMPTIONS=$(PREEMPTIONS) $(GO) test -tags=grpcnotrace,invariants -count 1 -timeout 24h -run AgreesWithReference ./internal/cycle
 
 # What test/integration reads outside of its module. The tests read the sum of it, so that the go command sees a change.
-OUTSIDE := deploy/helm docs/controllers.md bin/kubectl bin/published
+OUTSIDE := deploy/helm docs/reference/controllers.md bin/kubectl bin/published
 .PHONY: test-integration
 test-integration: $(STAMPS)/kubectl $(STAMPS)/published $(STAMPS)/gotestsum ## run the scenarios with all daemons in one process and simulated nodes
 	@echo "==> testing test (all but e2e)"; cd $(ROOT) && \

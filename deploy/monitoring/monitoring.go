@@ -2,7 +2,7 @@
 // the dashboards. No daemon links it: it is a module of its own, for it needs Prometheus's.
 //
 // The rules are in ../helm/keelson/charts/monitoring/rules, the dashboards beside them. Every metric and label that
-// they name must be on docs/metrics.md, which is itself compared with real daemons.
+// they name must be on docs/reference/metrics.md, which is itself compared with real daemons.
 package monitoring
 
 import (

@@ -12,7 +12,7 @@ import (
 const (
 	rulesDir      = "../helm/keelson/charts/monitoring/rules"
 	dashboardsDir = "../helm/keelson/charts/monitoring/dashboards"
-	metricsPage   = "../../docs/metrics.md"
+	metricsPage   = "../../docs/reference/metrics.md"
 	repository    = "../.."
 )
 

@@ -43,7 +43,7 @@ func expectMetrics(t *testing.T, m *processes.Mesh) {
 		shown[section] = metricsOf(t, m.Admin(), "https://"+argument(m.Of(t, d)[0], "--status-address"))
 		wrong, err := metricspage.Compare(filepath.Join("..", "..", "docs", "metrics.md"), section, shown[section])
 		if err != nil || len(wrong) > 0 {
-			t.Errorf("%s and docs/metrics.md: %v\n%s", section, err, strings.Join(wrong, "\n"))
+			t.Errorf("%s and docs/reference/metrics.md: %v\n%s", section, err, strings.Join(wrong, "\n"))
 		}
 		for _, name := range counting[section] {
 			if !slices.ContainsFunc(shown[section], func(f *dto.MetricFamily) bool { return counts(f, name) }) {

@@ -140,9 +140,9 @@ func (w *World) expectMetricsPage(node string) {
 		}
 		slices.SortFunc(shown, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
 		section := "A node's `/metrics" + path + "`"
-		wrong, err := metricspage.Compare(filepath.Join(root(), "docs/metrics.md"), section, shown)
+		wrong, err := metricspage.Compare(filepath.Join(root(), "docs/reference/metrics.md"), section, shown)
 		if err != nil || len(wrong) > 0 {
-			w.Errorf("/metrics%s and docs/metrics.md: %v\n%s", path, err, strings.Join(wrong, "\n"))
+			w.Errorf("/metrics%s and docs/reference/metrics.md: %v\n%s", path, err, strings.Join(wrong, "\n"))
 		}
 	}
 }

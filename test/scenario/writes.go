@@ -17,7 +17,7 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// Writes counts what is written, by kind, while a Deployment's only Pod starts and while it goes. docs/writes.md says
+// Writes counts what is written, by kind, while a Deployment's only Pod starts and while it goes. docs/explanation/writes.md says
 // by whom and why: who writes more writes it down there.
 func Writes(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)

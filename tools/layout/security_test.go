@@ -10,17 +10,17 @@ import (
 )
 
 var (
-	// namedTest is how docs/security.md names a test: its package's folder and its function.
+	// namedTest is how docs/explanation/security.md names a test: its package's folder and its function.
 	namedTest = regexp.MustCompile("`(\\w+)\\.((?:Test|Fuzz)\\w+)`")
 	// declaredTest is a test in a file.
 	declaredTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 )
 
-// What docs/security.md says bounds an attacker names the test that breaks when it no longer does, and that test is
+// What docs/explanation/security.md says bounds an attacker names the test that breaks when it no longer does, and that test is
 // there. What is not bounded, and what is to be switched on, stands below.
 func TestEverySentenceOfSecurityNamesItsTest(t *testing.T) {
 	repository := os.DirFS("../..")
-	page, err := fs.ReadFile(repository, "docs/security.md")
+	page, err := fs.ReadFile(repository, "docs/explanation/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}

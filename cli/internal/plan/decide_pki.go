@@ -59,7 +59,7 @@ type PKIInput struct {
 	Store bool
 }
 
-// DecidePKI lists the certificates of a mesh, as docs/architecture.md names their users.
+// DecidePKI lists the certificates of a mesh, as docs/explanation/architecture.md names their users.
 func DecidePKI(in PKIInput) []Certificate {
 	loopback := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
 	machine := append(append([]netip.Addr(nil), loopback...), in.Addresses...)

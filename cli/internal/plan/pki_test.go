@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The users and groups are the contract of docs/architecture.md with the apiserver's roles.
+// The users and groups are the contract of docs/explanation/architecture.md with the apiserver's roles.
 func TestDecidePKI(t *testing.T) {
 	got := map[string]string{}
 	for _, c := range DecidePKI(PKIInput{

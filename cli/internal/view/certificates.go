@@ -123,7 +123,7 @@ func (c Certificates) Problem() error {
 	if len(parts) == 0 {
 		return nil
 	}
-	advice := "their agent renews them itself, and docs/mesh-certificates.md says what to do where it has not"
+	advice := "their agent renews them itself, and docs/reference/mesh-certificates.md says what to do where it has not"
 	if c.keels() {
 		advice = "keel certs renew makes all but the authority anew, and keel certs rotate-ca replaces that"
 	}

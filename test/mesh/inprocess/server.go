@@ -25,7 +25,7 @@ import (
 // admin is the operator.
 const admin mesh.Daemon = "admin"
 
-// tokens stand for the client certificates of an installation; the users are those of docs/architecture.md.
+// tokens stand for the client certificates of an installation; the users are those of docs/explanation/architecture.md.
 var tokens = map[mesh.Daemon]string{
 	admin: "admin-token", mesh.Scheduler: "scheduler-token", mesh.WorkloadControllers: "workload-controllers-token",
 	mesh.PodGC: "podgc-token",

@@ -10,7 +10,7 @@ import (
 	"keelson.dev/services/apiserver/internal/authz/node"
 )
 
-// daemonRoles are the roles of the mesh's own daemons; docs/architecture.md lists their identities. Those of the
+// daemonRoles are the roles of the mesh's own daemons; docs/explanation/architecture.md lists their identities. Those of the
 // daemons that declare what they do grant just that, which test/integration checks.
 var daemonRoles = []role{
 	{

@@ -12,7 +12,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// every is how often Pods are looked at, as docs/guarantees.md promises. Where a look takes long, the pause after it is
+// every is how often Pods are looked at, as docs/explanation/guarantees.md promises. Where a look takes long, the pause after it is
 // restFactor times that: the node's disk belongs to the Pods.
 const (
 	every      = 10 * time.Second

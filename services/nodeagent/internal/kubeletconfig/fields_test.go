@@ -60,7 +60,7 @@ func files(of reflect.Value, prefix string, file func() []byte, f func(path stri
 
 // Each field of the API sets its flag, says what holds anyway, or is refused by its path; the page lists those of use.
 func TestFieldsOfTheAPI(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/kubelet-configuration.md")
+	page, err := os.ReadFile("../../../../docs/reference/kubelet-configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestFieldsOfTheAPI(t *testing.T) {
 		}
 		row := "| `" + path + "` |"
 		if strings.Contains(string(page), row) != (isFixed || isFlag) {
-			t.Errorf("docs/kubelet-configuration.md: whether it has the row %q is wrong", row)
+			t.Errorf("docs/reference/kubelet-configuration.md: whether it has the row %q is wrong", row)
 		}
 	})
 	for path := range flags {

@@ -16,7 +16,7 @@ import (
 )
 
 // page lists what a file may say.
-const page = "docs/kubelet-configuration.md"
+const page = "docs/reference/kubelet-configuration.md"
 
 // Setting is what a field of a file says, as a flag's value.
 type Setting struct {

@@ -1,6 +1,6 @@
 // Package kubeletmetrics keeps the agent's metrics that have the names, labels and buckets of a kubelet's, by which the
 // field's dashboards and alerts look for them. Each counts what really happens here; what this agent has nothing of is
-// left out (docs/metrics.md).
+// left out (docs/reference/metrics.md).
 package kubeletmetrics
 
 import (

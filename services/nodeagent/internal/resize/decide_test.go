@@ -115,7 +115,7 @@ func TestDecideBesidePinnedCPUs(t *testing.T) {
 	guaranteed := classOf(corev1.PodQOSGuaranteed)
 	sidecar := func(given, wanted string) func(*Candidate) {
 		return func(c *Candidate) {
-			for cpu, pod := range map[string]*corev1.Pod{given: c.Given, wanted: c.Wanted} {
+			for cpu, pod := range map[string]*corev1.Pod{given: c.Allocated, wanted: c.Desired} {
 				pod.Spec.InitContainers = []corev1.Container{{Name: "s", Resources: corev1.ResourceRequirements{
 					Requests: amounts(cpu, "1Mi")}}}
 			}

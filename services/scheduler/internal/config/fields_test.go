@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const page = "../../../../docs/scheduler-configuration.md"
+const page = "../../../../docs/reference/scheduler-configuration.md"
 
 // fields returns the paths of all fields of a type of the file, and a value of each.
 func fields(t reflect.Type, path string) map[string]any {
