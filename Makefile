@@ -173,17 +173,19 @@ test-integration: $(STAMPS)/kubectl $(STAMPS)/published $(STAMPS)/gotestsum ## r
 	  export KEELSON_OUTSIDE=$$(find $(OUTSIDE) -type f -exec sha256sum {} + | sort | sha256sum) && \
 	  cd $(ROOT)/test && export KEELSON_BIN=$(BIN) && $(call sum,integration,$$($(GO) list ./... | grep -v -e /e2e -e /vm$$ | tr '\n' ' '),-timeout 20m)
 
-# The tests with real daemons run in three parts at once, each in network and mount namespaces of its own: none meets another's links,
-# routes, ports and mounts, nor those of a mesh that is up or that died on this machine. Each part is about a third of the time.
-E2E_FIRST  := ^Test(Scenarios|TheChart|StandbyTakesOver|Simulate|Daemons|Join)
+# The tests with real daemons run in four parts at once, each in network and mount namespaces of its own: none meets another's links,
+# routes, ports and mounts, nor those of a mesh that is up or that died on this machine. Each part is about a quarter of the time.
+E2E_FIRST  := ^Test(Scenarios|TheChart|StandbyTakesOver|Simulate|Daemons)
 E2E_SECOND := ^Test(Network|NodeFailure|NoRoomLeaks|Down)
+E2E_THIRD  := ^Test(Join|ControlPlane|RotateAuthority|Pages|PinnedCPUs|MemoryHog|Settled)
 e2e_part = $(call sum,e2e-$(1),./e2e/...,-exec "unshare --net --mount" $(2) -timeout 45m,testname)
 .PHONY: test-e2e
 test-e2e: build images $(STAMPS)/operator-image $(STAMPS)/helm $(STAMPS)/gotestsum ## run the scenarios with real daemons and real containers (root)
 	@echo "==> testing test/e2e"; cd $(ROOT)/test && export KEELSON_BIN=$(BIN) && \
 	{ $(call e2e_part,first,-run '$(E2E_FIRST)') & first=$$!; }; { $(call e2e_part,second,-run '$(E2E_SECOND)') & second=$$!; }; \
-	{ $(call e2e_part,rest,-skip '$(E2E_FIRST)|$(E2E_SECOND)') & rest=$$!; }; \
-	for part in $$first $$second $$rest; do wait $$part || fail=1; done; exit $${fail:-0}
+	{ $(call e2e_part,third,-run '$(E2E_THIRD)') & third=$$!; }; \
+	{ $(call e2e_part,rest,-skip '$(E2E_FIRST)|$(E2E_SECOND)|$(E2E_THIRD)') & rest=$$!; }; \
+	for part in $$first $$second $$third $$rest; do wait $$part || fail=1; done; exit $${fail:-0}
 
 # Both wait more than they work.
 .PHONY: test-meshes

@@ -26,8 +26,8 @@ func aProgram(t *testing.T) string {
 }
 
 // documents stand for the repository's.
-var documents = []string{"docs/spec-status.md", "docs/tutorial/first.md", "docs/how-to/init.md", "docs/reference/api.md",
-	"docs/explanation/security.md", "docs/decisions/0001-first.md"}
+var documents = []string{"docs/spec-status.md", "docs/tutorial/first.md", "docs/how-to/init.md",
+	"docs/reference/api.md", "docs/explanation/security.md", "docs/decisions/0001-first.md"}
 
 // fixture is a repository with our packages.yaml and small programs, so that packages take no time.
 func fixture(t *testing.T, description string) input {

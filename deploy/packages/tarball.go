@@ -33,7 +33,8 @@ func inTarball(place string) (string, bool) {
 	return "", false
 }
 
-// tarFolder is the one that the tarball unpacks into: in /opt it is where docs/how-to/init.md has it, whatever the version.
+// tarFolder is the one that the tarball unpacks into: in /opt it is where docs/how-to/init.md has it, whatever the
+// version.
 const tarFolder = "keelson"
 
 // writeTarball makes the tarball and returns its name.

@@ -23,8 +23,8 @@ import (
 	"keelson.dev/test/mesh/processes"
 )
 
-// TestExpiredCertificates carries out the runbook of docs/reference/mesh-certificates.md on a mesh whose operator and whose
-// apiserver have certificates that have expired: while it runs, and while the apiserver does not.
+// TestExpiredCertificates carries out the runbook of docs/reference/mesh-certificates.md on a mesh whose operator and
+// whose apiserver have certificates that have expired: while it runs, and while the apiserver does not.
 func TestExpiredCertificates(t *testing.T) {
 	m := processes.New(t, 0)
 	expectCare(t, m)

@@ -17,8 +17,8 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// Writes counts what is written, by kind, while a Deployment's only Pod starts and while it goes. docs/explanation/writes.md says
-// by whom and why: who writes more writes it down there.
+// Writes counts what is written, by kind, while a Deployment's only Pod starts and while it goes.
+// docs/explanation/writes.md says by whom and why: who writes more writes it down there.
 func Writes(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	journal := w.watchWrites("pods", "events", "replicasets.apps", "deployments.apps")

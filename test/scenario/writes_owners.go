@@ -93,7 +93,8 @@ spec:
 			"poddisruptionbudgets.policy": 3, "resourcequotas": 2}},
 }
 
-// OwnersWrite counts what the kinds of workload write, and what follows their Pods, as docs/explanation/writes.md says it.
+// OwnersWrite counts what the kinds of workload write, and what follows their Pods, as docs/explanation/writes.md says
+// it.
 func OwnersWrite(t *testing.T, m mesh.Mesh) {
 	for _, owner := range ownersWrite {
 		t.Run(owner.name, func(t *testing.T) {

@@ -16,8 +16,8 @@ var (
 	declaredTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 )
 
-// What docs/explanation/security.md says bounds an attacker names the test that breaks when it no longer does, and that test is
-// there. What is not bounded, and what is to be switched on, stands below.
+// What docs/explanation/security.md says bounds an attacker names the test that breaks when it no longer does, and that
+// test is there. What is not bounded, and what is to be switched on, stands below.
 func TestEverySentenceOfSecurityNamesItsTest(t *testing.T) {
 	repository := os.DirFS("../..")
 	page, err := fs.ReadFile(repository, "docs/explanation/security.md")

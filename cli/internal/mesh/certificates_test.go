@@ -172,8 +172,8 @@ func TestRenewOfUnits(t *testing.T) {
 	}
 }
 
-// The runbook of docs/reference/mesh-certificates.md: whichever certificates have expired, whether the mesh runs or not, keel
-// certs list says so, keel certs renew makes them anew, and the mesh answers again.
+// The runbook of docs/reference/mesh-certificates.md: whichever certificates have expired, whether the mesh runs or
+// not, keel certs list says so, keel certs renew makes them anew, and the mesh answers again.
 func TestExpiredCertificates(t *testing.T) {
 	for name, row := range map[string]struct {
 		files []string

@@ -97,15 +97,8 @@ func (w *worker) settle(ctx context.Context, options Options) error {
 	if err != nil && !fresh {
 		return err
 	}
-	if w.State.ControlPlane {
-		return fmt.Errorf("--data-dir: %s is of a machine that has joined the control plane: leave address and token "+
-			"out, or add --control-plane and %s", w.Layout.Dir, invite.KeyFlag)
-	}
-	if !fresh && !w.State.Worker() {
-		return w.ownMesh()
-	}
 	if !fresh {
-		if err := w.checkDriver(); err != nil {
+		if err := w.expectWorker(); err != nil {
 			return err
 		}
 	}
@@ -136,6 +129,18 @@ func (w *worker) settle(ctx context.Context, options Options) error {
 		return err
 	}
 	return w.decide(options, active)
+}
+
+// expectWorker refuses a machine that is more than a worker, and one whose containers would need other cgroups.
+func (w *worker) expectWorker() error {
+	if w.State.ControlPlane {
+		return fmt.Errorf("--data-dir: %s is of a machine that has joined the control plane: leave address and token "+
+			"out, or add --control-plane and %s", w.Layout.Dir, invite.KeyFlag)
+	}
+	if !w.State.Worker() {
+		return w.ownMesh()
+	}
+	return w.checkDriver()
 }
 
 // ownMesh says that the machine has a mesh of its own.

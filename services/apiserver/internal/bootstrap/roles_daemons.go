@@ -10,8 +10,8 @@ import (
 	"keelson.dev/services/apiserver/internal/authz/node"
 )
 
-// daemonRoles are the roles of the mesh's own daemons; docs/explanation/architecture.md lists their identities. Those of the
-// daemons that declare what they do grant just that, which test/integration checks.
+// daemonRoles are the roles of the mesh's own daemons; docs/explanation/architecture.md lists their identities. Those
+// of the daemons that declare what they do grant just that, which test/integration checks.
 var daemonRoles = []role{
 	{
 		name:  "system:kube-scheduler",

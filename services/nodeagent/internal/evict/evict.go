@@ -12,8 +12,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// every is how often Pods are looked at, as docs/explanation/guarantees.md promises. Where a look takes long, the pause after it is
-// restFactor times that: the node's disk belongs to the Pods.
+// every is how often Pods are looked at, as docs/explanation/guarantees.md promises. Where a look takes long, the pause
+// after it is restFactor times that: the node's disk belongs to the Pods.
 const (
 	every      = 10 * time.Second
 	restFactor = 10

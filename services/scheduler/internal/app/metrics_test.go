@@ -123,7 +123,8 @@ func TestMetrics(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wrong, err := metricspage.Compare("../../../../docs/reference/metrics.md", "The scheduler's `/metrics`", families)
+		wrong, err := metricspage.Compare("../../../../docs/reference/metrics.md", "The scheduler's `/metrics`",
+			families)
 		if err != nil || len(wrong) > 0 {
 			t.Errorf("/metrics and docs/reference/metrics.md: %v\n%s", err, strings.Join(wrong, "\n"))
 		}
