@@ -132,7 +132,8 @@ func TestKubeletConfig(t *testing.T) {
 	}
 }
 
-const hasNothing = ": the nodeagent has nothing for this field; docs/reference/kubelet-configuration.md lists those that it has"
+const hasNothing = ": the nodeagent has nothing for this field; docs/reference/kubelet-configuration.md lists those " +
+	"that it has"
 
 // What is wrong with a file is said with the file and the field.
 func TestKubeletConfigRefused(t *testing.T) {

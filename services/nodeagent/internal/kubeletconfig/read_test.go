@@ -8,7 +8,8 @@ import (
 
 const head = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 
-const hasNothing = ": the nodeagent has nothing for this field; docs/reference/kubelet-configuration.md lists those that it has"
+const hasNothing = ": the nodeagent has nothing for this field; docs/reference/kubelet-configuration.md lists those " +
+	"that it has"
 
 func read(body string) string {
 	settings, err := Read([]byte(head + body))

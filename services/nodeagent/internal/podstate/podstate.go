@@ -94,7 +94,8 @@ const ReasonUnexpected = "UnexpectedAdmissionError"
 
 // Unallocated is the outcome of a Pod to which something cannot be allocated, in the field's words.
 func Unallocated(why error) Outcome {
-	return Outcome{Reason: ReasonUnexpected, Message: fmt.Sprintf("Allocate failed due to %v, which is unexpected", why)}
+	message := fmt.Sprintf("Allocate failed due to %v, which is unexpected", why)
+	return Outcome{Reason: ReasonUnexpected, Message: message}
 }
 
 // StopReason is why one instance must be stopped.
