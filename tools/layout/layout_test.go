@@ -196,7 +196,7 @@ func TestEachPartOfTheTestsWithRealDaemonsHasSome(t *testing.T) {
 	}
 	tests := regexp.MustCompile(`(?m)^func (Test\w+)\(t `).FindAllStringSubmatch(sources.String(), -1)
 	parts := regexp.MustCompile(`(?m)^E2E_\w+ *:= \^Test\((.*)\)$`).FindAllStringSubmatch(string(makefile), -1)
-	if len(parts) != 2 {
+	if len(parts) != 3 {
 		t.Fatalf("the Makefile names %d parts", len(parts))
 	}
 	named := map[string]int{}

@@ -18,7 +18,7 @@ var shownOfEtcd = []string{"etcd_disk_", "etcd_mvcc_db_", "etcd_server_"}
 // somebody outside of the machine may reach. Servers in one process share it.
 var showEtcd = sync.OnceFunc(func() {
 	// The field's own wrapper takes metrics that are declared through it alone.
-	legacyregistry.RawMustRegister(etcdMetrics{prometheus.DefaultGatherer}) //nolint:staticcheck // etcd's are not
+	legacyregistry.RawMustRegister(etcdMetrics{prometheus.DefaultGatherer})
 })
 
 // etcdMetrics passes on families of the registry in which etcd puts its own.
