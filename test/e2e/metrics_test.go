@@ -41,7 +41,7 @@ func expectMetrics(t *testing.T, m *processes.Mesh) {
 		"The workload controllers' `/metrics`": mesh.WorkloadControllers, "podgc's `/metrics`": mesh.PodGC,
 	} {
 		shown[section] = metricsOf(t, m.Admin(), "https://"+argument(m.Of(t, d)[0], "--status-address"))
-		wrong, err := metricspage.Compare(filepath.Join("..", "..", "docs", "metrics.md"), section, shown[section])
+		wrong, err := metricspage.Compare(filepath.Join(docs, "reference", "metrics.md"), section, shown[section])
 		if err != nil || len(wrong) > 0 {
 			t.Errorf("%s and docs/reference/metrics.md: %v\n%s", section, err, strings.Join(wrong, "\n"))
 		}

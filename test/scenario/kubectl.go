@@ -56,7 +56,8 @@ func (w *World) kubectl(args ...string) *exec.Cmd {
 	w.Helper()
 	args = append([]string{"--kubeconfig", w.Mesh.Kubeconfig(), "--namespace", w.Namespace}, args...)
 	command := exec.CommandContext(w.Context(), filepath.Join(BinDir(), "kubectl"), args...)
-	command.Env = append(os.Environ(), "HOME="+w.home)
+	// A home of its own, so that no cache of another cluster, or of kinds that are gone, is believed.
+	command.Env = append(os.Environ(), "HOME="+w.TempDir())
 	return command
 }
 

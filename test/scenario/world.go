@@ -39,8 +39,6 @@ type World struct {
 	Mesh      mesh.Mesh
 	Client    kubernetes.Interface
 	Namespace string
-	// home is where kubectl keeps what it knows of the mesh. No cache of another one is believed.
-	home string
 }
 
 // In makes a world, on a mesh whose controllers run. Its namespace is deleted when the test ends.
@@ -50,7 +48,7 @@ func In(t testing.TB, m mesh.Mesh) *World {
 	if err != nil {
 		t.Fatalf("building the client: %v", err)
 	}
-	w := &World{TB: t, Mesh: m, Client: client, home: t.TempDir()}
+	w := &World{TB: t, Mesh: m, Client: client}
 	ns, err := client.CoreV1().Namespaces().Create(w.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
 	if err != nil {
