@@ -53,7 +53,7 @@ func newWatches(client kubernetes.Interface, nodeName string) (*watches, error) 
 func (w *watches) followSlices() error {
 	factory := informers.NewSharedInformerFactoryWithOptions(w.client, 0,
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = serviceproxy.SliceSelector }),
-		informers.WithTransform(serviceproxy.Slim()))
+		informers.WithTransform(serviceproxy.Trim()))
 	w.slices = factory.Discovery().V1().EndpointSlices().Informer()
 	return w.slices.AddIndexers(serviceproxy.Indexers)
 }

@@ -28,6 +28,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/kit/wakeup"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/podstate"
 	"keelson.dev/services/nodeagent/internal/wholefile"
@@ -60,7 +61,7 @@ type Pins struct {
 	Config
 	machine  Machine
 	reserved cpuset.CPUSet
-	changed  chan struct{}
+	changed  wakeup.Signal // Run has something to compare
 
 	writing sync.Mutex // held around each write of the file; taken before mu
 	mu      sync.Mutex // guards pods
@@ -79,7 +80,7 @@ type holding struct {
 // Open returns the processors of a node as an earlier agent left them. What is on disk and cannot be followed is an
 // error that says what to do.
 func Open(config Config) (*Pins, error) {
-	p := &Pins{Config: config, changed: make(chan struct{}, 1), pods: map[types.UID]holding{}}
+	p := &Pins{Config: config, changed: wakeup.New(), pods: map[types.UID]holding{}}
 	var err error
 	if p.IsStatic() {
 		if p.machine, err = p.Machine(); err != nil {
@@ -169,7 +170,7 @@ func (p *Pins) SetUp(pod *corev1.Pod) error {
 	p.mu.Lock()
 	p.pods[pod.UID] = holding{Assignment: own.Assignment, saved: true, touched: true}
 	p.mu.Unlock()
-	p.look()
+	p.changed.Send()
 	return nil
 }
 
@@ -264,7 +265,7 @@ func (p *Pins) Stopped(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopLocked(uid)
-	p.look()
+	p.changed.Send()
 }
 
 func (p *Pins) stopLocked(uid types.UID) {
@@ -298,7 +299,7 @@ func (p *Pins) TearDown(uid types.UID) error {
 	delete(p.pods, uid)
 	p.mu.Unlock()
 	if has.Assignment != nil {
-		p.look()
+		p.changed.Send()
 	}
 	return nil
 }

@@ -21,14 +21,6 @@ type Running struct {
 // Updater changes the limits of an instance that runs; a runtime.Runtime's UpdateContainer is one.
 type Updater func(ctx context.Context, id string, limits *cri.LinuxContainerResources) error
 
-// look has Run compare soon.
-func (p *Pins) look() {
-	select {
-	case p.changed <- struct{}{}:
-	default:
-	}
-}
-
 // Run has what runs move to the processors that it shall have, until ctx ends: those that share leave the ones that a
 // Pod is given, and come back when that is gone. An agent that has just started knows of none where it runs, and tells
 // the runtime of each.

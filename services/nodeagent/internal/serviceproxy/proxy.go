@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 	"k8s.io/client-go/tools/cache"
 
+	"keelson.dev/kit/wakeup"
 	"keelson.dev/services/nodeagent/internal/conntrack"
 	"keelson.dev/services/nodeagent/internal/serviceproxy/health"
 	"keelson.dev/services/nodeagent/internal/serviceproxy/kernel"
@@ -50,7 +51,7 @@ type Proxy struct {
 	Config
 	metrics   *metrics
 	freshness *health.Freshness
-	wake      chan struct{}
+	wake      wakeup.Signal
 
 	// Only Sync and verifyTable, which Run calls in turn, use these.
 	kernel    *kernel.Table
@@ -77,7 +78,7 @@ type Proxy struct {
 func New(c Config) *Proxy {
 	freshness := &health.Freshness{}
 	p := &Proxy{
-		Config: c, metrics: newMetrics(), freshness: freshness, wake: make(chan struct{}, 1),
+		Config: c, metrics: newMetrics(), freshness: freshness, wake: wakeup.New(),
 		kernel: kernel.NewTable(c.Table), nodePorts: health.NewNodePorts(c.Log, freshness),
 		owners: map[string]string{}, state: table.NewState(),
 		programmed: map[string]time.Time{}, reported: map[string][]string{},
@@ -139,7 +140,7 @@ func (p *Proxy) Run(ctx context.Context) {
 			if !sleep(ctx, retryAfter) {
 				return
 			}
-			p.poke()
+			p.wake.Send()
 		}
 	}
 }
@@ -156,14 +157,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // queue has what is pending written. The caller holds mu.
 func (p *Proxy) queue() {
 	p.freshness.Queued(time.Now())
-	p.poke()
-}
-
-func (p *Proxy) poke() {
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
+	p.wake.Send()
 }
 
 // verifyTable has the whole table written if somebody else has changed it.

@@ -20,6 +20,7 @@ import (
 	"keelson.dev/kit/election"
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/fieldmask"
+	"keelson.dev/kit/wakeup"
 	"keelson.dev/services/scheduler/internal/bind"
 	"keelson.dev/services/scheduler/internal/config"
 	"keelson.dev/services/scheduler/internal/cycle"
@@ -128,7 +129,7 @@ func newLoop(c Config, r recorders) *loop {
 		log:      c.Log,
 		metrics:  newMetrics(c.Metrics, c.Scheduler.Profiles),
 		now:      time.Now,
-		arrived:  make(chan struct{}, 1),
+		arrived:  wakeup.New(),
 	}
 }
 

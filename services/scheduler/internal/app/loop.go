@@ -13,6 +13,7 @@ import (
 
 	"keelson.dev/kit/election"
 	"keelson.dev/kit/events"
+	"keelson.dev/kit/wakeup"
 	"keelson.dev/services/scheduler/internal/bind"
 	"keelson.dev/services/scheduler/internal/cycle"
 	"keelson.dev/services/scheduler/internal/evict"
@@ -46,7 +47,7 @@ type loop struct {
 
 	mu       sync.Mutex
 	incoming []message
-	arrived  chan struct{}
+	arrived  wakeup.Signal
 }
 
 // message is a change of the API or a call that needs the Cycle.
@@ -79,10 +80,7 @@ func (l *loop) put(m message) {
 	l.mu.Lock()
 	l.incoming = append(l.incoming, m)
 	l.mu.Unlock()
-	select {
-	case l.arrived <- struct{}{}:
-	default:
-	}
+	l.arrived.Send()
 }
 
 // run handles messages and decides until ctx ends.

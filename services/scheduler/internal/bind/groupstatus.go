@@ -16,6 +16,7 @@ import (
 
 	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/kit/wakeup"
 )
 
 // GroupStatuses writes the conditions of PodGroups. Of several for one group only the newest is written, and none that
@@ -27,7 +28,7 @@ type GroupStatuses struct {
 
 	mu      sync.Mutex
 	wanted  map[types.NamespacedName]GroupStatus
-	changed chan struct{}
+	changed wakeup.Signal
 }
 
 // GroupStatus is what a PodGroup should say. Pod is one of its Pods, in the name of whose profile it is written.
@@ -41,7 +42,7 @@ type GroupStatus struct {
 func NewGroupStatuses(client v1beta1.PodGroupsGetter, terms *Terms,
 	failed func(types.NamespacedName, error)) *GroupStatuses {
 	return &GroupStatuses{client: client, terms: terms, failed: failed,
-		wanted: map[types.NamespacedName]GroupStatus{}, changed: make(chan struct{}, 1)}
+		wanted: map[types.NamespacedName]GroupStatus{}, changed: wakeup.New()}
 }
 
 // Set asks for the conditions. The group is the newest that is known of it; what it says decides what there is to
@@ -61,10 +62,7 @@ func (s *GroupStatuses) Set(status GroupStatus, now time.Time) {
 		return
 	}
 	s.wanted[name] = status
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
+	s.changed.Send()
 }
 
 // Run writes until ctx ends.

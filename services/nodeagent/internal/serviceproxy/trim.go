@@ -11,9 +11,9 @@ import (
 // SliceSelector selects the EndpointSlices whose traffic Service proxies carry.
 const SliceSelector = "!" + corev1.IsHeadlessService + ",!" + plan.LabelProxyName
 
-// Slim returns a function that drops what the proxy never reads of an EndpointSlice, and keeps once what endpoints have
+// Trim returns a function that drops what the proxy never reads of an EndpointSlice, and keeps once what endpoints have
 // in common. It is called by one informer, one object at a time.
-func Slim() cache.TransformFunc {
+func Trim() cache.TransformFunc {
 	names := map[string]*string{}
 	name := func(s *string) *string {
 		if s == nil {
