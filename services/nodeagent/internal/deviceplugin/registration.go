@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
@@ -31,16 +32,11 @@ func (m *Manager) Dir() string { return filepath.Join(m.Root, "device-plugins") 
 func (m *Manager) Run(ctx context.Context) {
 	defer m.sessions.Wait()
 	defer m.end()
-	for {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := m.serve(ctx); err != nil {
 			m.Log.Warn("device plugins cannot register, trying again", zap.Error(err))
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(serveAgain):
-		}
-	}
+	}, serveAgain)
 }
 
 // serve takes registrations until ctx ends. All sockets of the folder are removed first: so plugins notice that they
@@ -49,18 +45,9 @@ func (m *Manager) serve(ctx context.Context) error {
 	if err := clearSockets(m.Dir()); err != nil {
 		return err
 	}
-	listener, err := pluginsocket.Listen(m.Dir(), socketName)
-	if err != nil {
-		return fmt.Errorf("listening at %s: %w", filepath.Join(m.Dir(), socketName), err)
-	}
 	server := grpc.NewServer()
 	api.RegisterRegistrationServer(server, &registrar{m: m})
-	stop := context.AfterFunc(ctx, server.Stop)
-	defer stop()
-	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("serving registrations: %w", err)
-	}
-	return nil
+	return pluginsocket.Serve(ctx, m.Dir(), socketName, server)
 }
 
 // clearSockets makes the folder, and removes the sockets in it.

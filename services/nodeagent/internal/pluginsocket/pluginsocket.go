@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -38,6 +39,20 @@ func Connect(root plainfile.Root, path string) (*grpc.ClientConn, error) {
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: time.Second}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes)),
 	)
+}
+
+// Serve has a server answer at a socket in a folder of which the agent makes all, until ctx ends.
+func Serve(ctx context.Context, dir, name string, server *grpc.Server) error {
+	listener, err := Listen(dir, name)
+	if err != nil {
+		return fmt.Errorf("listening at %s: %w", filepath.Join(dir, name), err)
+	}
+	stop := context.AfterFunc(ctx, server.Stop)
+	defer stop()
+	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("serving at %s: %w", filepath.Join(dir, name), err)
+	}
+	return nil
 }
 
 // Listen makes a socket in a folder of which the agent makes all. Its path may be longer than an address can be.

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	api "k8s.io/kubelet/pkg/apis/podresources/v1"
 	"k8s.io/utils/cpuset"
 
@@ -78,16 +79,11 @@ func (s *Server) Dir() string { return filepath.Join(s.Root, "pod-resources") }
 
 // Run serves until ctx ends.
 func (s *Server) Run(ctx context.Context) {
-	for {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := s.serve(ctx); err != nil {
 			s.Log.Warn("nobody is told which resources Pods have, trying again", zap.Error(err))
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(serveAgain):
-		}
-	}
+	}, serveAgain)
 }
 
 func (s *Server) serve(ctx context.Context) error {
@@ -97,19 +93,10 @@ func (s *Server) serve(ctx context.Context) error {
 	if err := os.Remove(filepath.Join(s.Dir(), socketName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing an old socket: %w", err)
 	}
-	listener, err := pluginsocket.Listen(s.Dir(), socketName)
-	if err != nil {
-		return fmt.Errorf("listening at %s: %w", filepath.Join(s.Dir(), socketName), err)
-	}
 	server := grpc.NewServer(grpc.UnaryInterceptor(s.limited), grpc.MaxRecvMsgSize(maxQuestionBytes),
 		grpc.MaxConcurrentStreams(maxStreams))
 	api.RegisterPodResourcesListerServer(server, s)
-	stop := context.AfterFunc(ctx, server.Stop)
-	defer stop()
-	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("serving: %w", err)
-	}
-	return nil
+	return pluginsocket.Serve(ctx, s.Dir(), socketName, server)
 }
 
 // limited refuses a call when too many have come.
