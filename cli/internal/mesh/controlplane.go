@@ -152,7 +152,11 @@ func (c *controlPlane) ask(ctx context.Context, asked *Joining) error {
 
 // adopt takes over what the mesh says of its nodes, unless the machine is of another mesh.
 func (c *controlPlane) adopt(options *Options) error {
-	if err := c.sameMesh(); err != nil {
+	own, err := c.authorities()
+	if err != nil {
+		return err
+	}
+	if err := c.sameMesh(own); err != nil {
 		return err
 	}
 	c.adoptSettings(options)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,12 +23,12 @@ func (w *worker) follow(ctx context.Context, joined bool) error {
 		return nil
 	}
 	w.asked = true
-	own, err := os.ReadFile(w.Layout.PKI("ca.crt"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("reading the mesh's authority: %w", err)
+	own, err := w.authorities()
+	if err != nil {
+		return err
 	}
 	w.trusts = own
-	if err != nil || !joined {
+	if own == nil || !joined {
 		return nil
 	}
 	now, err := discovery.Authorities(ctx, w.State.Server, own)
@@ -39,6 +38,18 @@ func (w *worker) follow(ctx context.Context, joined bool) error {
 	}
 	w.trusts = now
 	return nil
+}
+
+// authorities are those by which the machine knows its mesh, in PEM; nil before it does.
+func (m *Mesh) authorities() ([]byte, error) {
+	bundle, err := os.ReadFile(m.Layout.PKI("ca.crt"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the mesh's authority: %w", err)
+	}
+	return bundle, nil
 }
 
 // report tells the mesh, once it is so, that this machine follows the authority that signs: the agent has read the
@@ -53,20 +64,11 @@ func (w *worker) report(ctx context.Context) error {
 		return err
 	}
 	return w.step(ctx, "telling the mesh which authority the node follows", func(ctx context.Context) error {
-		ticker := time.NewTicker(unitInterval)
-		defer ticker.Stop()
-		for {
-			err := w.tell(ctx, client, pins[0])
-			if err == nil {
-				return nil
-			}
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("the node does not follow the mesh's authority in time: %w; %s says more", err,
-					w.explainNode())
-			case <-ticker.C:
-			}
+		if err := until(ctx, func() error { return w.tell(ctx, client, pins[0]) }); err != nil {
+			return fmt.Errorf("the node does not follow the mesh's authority in time: %w; %s says more", err,
+				w.explainNode())
 		}
+		return nil
 	})
 }
 

@@ -30,6 +30,20 @@ type bed struct {
 	out       bytes.Buffer
 }
 
+// mustRefuse has run find one problem with the machine, and change nothing.
+func (b *bed) mustRefuse(t *testing.T, run func(*testing.T) error, want string) {
+	t.Helper()
+	before := tree(t, b.layout.Dir) + tree(t, b.dir)
+	err := run(t)
+	var unfit *UnfitError
+	if !errors.As(err, &unfit) || len(unfit.Problems) != 1 || !strings.Contains(unfit.Problems[0], want) {
+		t.Fatalf("got %v\nwant %s", err, want)
+	}
+	if after := tree(t, b.layout.Dir) + tree(t, b.dir); after != before || len(b.calls) > 0 {
+		t.Errorf("it changed\n%s\nto\n%s\nand called %v", before, after, b.calls)
+	}
+}
+
 // newBed has programs that do nothing. Its mesh has recorded ports of its own, so that others of this machine do not
 // matter.
 func newBed(t *testing.T) *bed {

@@ -173,7 +173,7 @@ func (w *worker) find(ctx context.Context, asked *Joining, joined bool) error {
 
 // adopt takes over what the mesh says of its nodes, unless the machine is of another mesh.
 func (w *worker) adopt(options *Options) error {
-	if err := w.sameMesh(); err != nil {
+	if err := w.sameMesh(w.trusts); err != nil {
 		return err
 	}
 	if server := w.State.Server; server != "" && server != w.found.Server {
@@ -185,15 +185,8 @@ func (w *worker) adopt(options *Options) error {
 	return nil
 }
 
-// sameMesh refuses another mesh than the one that the machine is of.
-func (w *worker) sameMesh() error {
-	own := w.trusts
-	if len(own) == 0 {
-		var err error
-		if own, err = os.ReadFile(w.Layout.PKI("ca.crt")); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("reading the mesh's authority: %w", err)
-		}
-	}
+// sameMesh refuses another mesh than the one of whose authorities the machine knows; none before it has joined.
+func (w *worker) sameMesh(own []byte) error {
 	if len(own) > 0 && !discovery.ShareAuthority(own, w.found.CA) {
 		return fmt.Errorf("--data-dir: %s is of %s: keel reset ends it; remove the folder then", w.Layout.Dir,
 			w.ofAnother())

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -15,9 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/cert"
 
 	"keelson.dev/cli/internal/discovery"
+	"keelson.dev/cli/internal/pki"
 	"keelson.dev/cli/internal/plan"
 )
 
@@ -42,18 +41,12 @@ func (o *apiOthers) reach(ctx context.Context) error {
 	}
 	within, cancel := context.WithTimeout(ctx, reachedWithin)
 	defer cancel()
-	ticker := time.NewTicker(unitInterval)
-	defer ticker.Stop()
-	for {
-		if err = client.Discovery().RESTClient().Get().AbsPath("/version").Do(within).Error(); err == nil {
-			return nil
-		}
-		select {
-		case <-ticker.C:
-		case <-within.Done():
-			return fmt.Errorf("asking the apiserver: %w", err)
-		}
+	if err := until(within, func() error {
+		return client.Discovery().RESTClient().Get().AbsPath("/version").Do(within).Error()
+	}); err != nil {
+		return fmt.Errorf("asking the apiserver: %w", err)
 	}
+	return nil
 }
 
 func (o *apiOthers) controlPlane(ctx context.Context) ([]string, error) {
@@ -89,25 +82,15 @@ func (o *apiOthers) publish(ctx context.Context, pins []string) error {
 	}
 	within, cancel := context.WithTimeout(ctx, publishedWithin)
 	defer cancel()
-	ticker := time.NewTicker(unitInterval)
-	defer ticker.Stop()
-	for {
+	return until(within, func() error {
 		published, err := publishedRoot(within, client)
-		if err == nil && slices.Equal(published, pins) {
-			return nil
-		}
-		select {
-		case <-ticker.C:
-			continue
-		case <-within.Done():
-		}
-		if err != nil {
+		if err != nil || slices.Equal(published, pins) {
 			return err
 		}
 		return fmt.Errorf("the ConfigMap %s of %s does not name %v but %v: who holds the Lease of rootca writes it, "+
 			"and reads the authorities when it starts; scale workload-controllers of the chart to 0 replicas, so that "+
 			"keel's own write it, run this again, and scale it back", rootCA, metav1.NamespaceSystem, pins, published)
-	}
+	})
 }
 
 // publishedRoot is by whom Pods know the apiserver.
@@ -128,13 +111,9 @@ func (o *apiOthers) followers(ctx context.Context) ([]plan.Follower, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the nodes: %w", err)
 	}
-	content, err := os.ReadFile(o.Layout.PKI("ca.crt"))
+	bundle, err := pki.Trusted(o.Layout)
 	if err != nil {
-		return nil, fmt.Errorf("reading the mesh's authority: %w", err)
-	}
-	bundle, err := cert.ParseCertsPEM(content)
-	if err != nil {
-		return nil, fmt.Errorf("reading the mesh's authority: %w", err)
+		return nil, err
 	}
 	var followers []plan.Follower
 	for _, node := range nodes.Items {

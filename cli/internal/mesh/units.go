@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -158,28 +159,48 @@ func (m *Mesh) awaitNode(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	last := errors.New("it has not registered")
+	if err := until(ctx, func() error {
+		node, err := client.CoreV1().Nodes().Get(ctx, m.State.Nodes[0].Name, metav1.GetOptions{})
+		if err != nil {
+			if !apierrors.IsNotFound(err) && ctx.Err() == nil {
+				last = err
+			}
+			return last
+		}
+		for _, condition := range node.Status.Conditions {
+			if condition.Type != corev1.NodeReady {
+				continue
+			}
+			if condition.Status == corev1.ConditionTrue {
+				return nil
+			}
+			last = errors.New(condition.Message)
+		}
+		return last
+	}); err != nil {
+		return fmt.Errorf("the node %s is not ready in time: %w; %s says more", m.State.Nodes[0].Name, err,
+			m.explainNode())
+	}
+	return nil
+}
+
+// until tries again and again until nothing is wrong or ctx ends, and returns what was wrong before it ended.
+func until(ctx context.Context, try func() error) error {
 	ticker := time.NewTicker(unitInterval)
 	defer ticker.Stop()
-	last := "it has not registered"
+	var wrong error
 	for {
-		node, err := client.CoreV1().Nodes().Get(ctx, m.State.Nodes[0].Name, metav1.GetOptions{})
+		err := try()
 		if err == nil {
-			for _, condition := range node.Status.Conditions {
-				if condition.Type != corev1.NodeReady {
-					continue
-				}
-				if condition.Status == corev1.ConditionTrue {
-					return nil
-				}
-				last = condition.Message
-			}
-		} else if !apierrors.IsNotFound(err) && ctx.Err() == nil {
-			last = err.Error()
+			return nil
+		}
+		if wrong == nil || ctx.Err() == nil {
+			wrong = err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the node %s is not ready in time: %s; %s says more", m.State.Nodes[0].Name, last,
-				m.explainNode())
+			return wrong
 		case <-ticker.C:
 		}
 	}

@@ -25,7 +25,7 @@ import (
 
 // Authorities reads what stands of the mesh's authorities.
 func Authorities(layout plan.Layout) (plan.Authorities, error) {
-	bundle, err := trusted(layout)
+	bundle, err := Trusted(layout)
 	if err != nil {
 		return plan.Authorities{}, err
 	}
@@ -62,8 +62,8 @@ func Authorities(layout plan.Layout) (plan.Authorities, error) {
 	return a, nil
 }
 
-// trusted are the authorities of ca.crt.
-func trusted(layout plan.Layout) ([]*x509.Certificate, error) {
+// Trusted returns the authorities of ca.crt, the one that signs first.
+func Trusted(layout plan.Layout) ([]*x509.Certificate, error) {
 	content, err := os.ReadFile(layout.PKI("ca.crt"))
 	if err != nil {
 		return nil, fmt.Errorf("reading the mesh's authority: %w", err)
@@ -180,26 +180,28 @@ func nextTemplate(key crypto.Signer) (*x509.Certificate, error) {
 
 // trustNext adds the next authority behind the one that signs.
 func trustNext(layout plan.Layout) error {
-	bundle, err := trusted(layout)
+	bundle, next, err := trustedAndNext(layout)
 	if err != nil {
 		return err
-	}
-	next, _, err := load(layout, plan.NextAuthority)
-	if err != nil {
-		return fmt.Errorf("reading the next CA: %w", err)
 	}
 	return trust(layout, append(bundle, next)...)
 }
 
+func trustedAndNext(layout plan.Layout) (bundle []*x509.Certificate, next *x509.Certificate, err error) {
+	if bundle, err = Trusted(layout); err != nil {
+		return nil, nil, err
+	}
+	if next, _, err = load(layout, plan.NextAuthority); err != nil {
+		return nil, nil, fmt.Errorf("reading the next CA: %w", err)
+	}
+	return bundle, next, nil
+}
+
 // switchToNext puts the next authority before the others. Between its two files nothing is signed.
 func switchToNext(layout plan.Layout) error {
-	bundle, err := trusted(layout)
+	bundle, next, err := trustedAndNext(layout)
 	if err != nil {
 		return err
-	}
-	next, _, err := load(layout, plan.NextAuthority)
-	if err != nil {
-		return fmt.Errorf("reading the next CA: %w", err)
 	}
 	key, err := os.ReadFile(layout.PKI(plan.NextAuthority + ".key"))
 	if err != nil {
@@ -216,7 +218,7 @@ func switchToNext(layout plan.Layout) error {
 
 // trustFirst leaves the authority that signs.
 func trustFirst(layout plan.Layout) error {
-	bundle, err := trusted(layout)
+	bundle, err := Trusted(layout)
 	if err != nil {
 		return err
 	}
