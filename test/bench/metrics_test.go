@@ -2,18 +2,14 @@ package bench
 
 import (
 	"fmt"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
-	"k8s.io/client-go/rest"
 
 	"keelson.dev/kit/subprocess"
 	"keelson.dev/test/mesh"
+	"keelson.dev/test/mesh/processes"
+	"keelson.dev/test/scenario"
 )
 
 // allocated is what a daemon has taken from the heap since its start, freed or not. Unlike CPU time it does not depend
@@ -26,7 +22,7 @@ func (m *meter) allocated() map[mesh.Daemon]allocated {
 	sum := map[mesh.Daemon]allocated{}
 	for d, list := range m.daemons {
 		for _, p := range list {
-			families := readMetrics(m.tb, m.mesh.Admin(), "https://"+statusAddress(p))
+			families := scenario.MetricsOf(m.tb, m.mesh.Admin(), "https://"+statusAddress(p))
 			a := sum[d]
 			a.bytes += count(families, "go_memstats_alloc_bytes_total")
 			a.objects += count(families, "go_memstats_mallocs_total")
@@ -54,46 +50,7 @@ func reportAllocated(b *testing.B, before, after map[mesh.Daemon]allocated, unit
 }
 
 // statusAddress is where a process that keel started shows its own metrics.
-func statusAddress(p subprocess.Process) string { return argument(p, "--status-address") }
-
-// argument is the value of a flag that a process was started with.
-func argument(p subprocess.Process, name string) string {
-	for _, arg := range p.Args {
-		if value, ok := strings.CutPrefix(arg, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
-// readMetrics asks a server of the mesh for its metrics, as the administrator.
-func readMetrics(tb testing.TB, admin *rest.Config, host string) map[string]*dto.MetricFamily {
-	tb.Helper()
-	families, err := func() (map[string]*dto.MetricFamily, error) {
-		transport, err := rest.TransportFor(admin)
-		if err != nil {
-			return nil, err
-		}
-		response, err := (&http.Client{Transport: transport}).Get(host + "/metrics")
-		if err != nil {
-			return nil, err
-		}
-		defer response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return nil, fmt.Errorf("the answer is %s", response.Status)
-		}
-		return parseMetrics(response.Body)
-	}()
-	if err != nil {
-		tb.Fatalf("reading the metrics of %s: %v", host, err)
-	}
-	return families
-}
-
-func parseMetrics(text io.Reader) (map[string]*dto.MetricFamily, error) {
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	return parser.TextToMetricFamilies(text)
-}
+func statusAddress(p subprocess.Process) string { return processes.Argument(p, "--status-address") }
 
 // count adds up a counter over all its labels but Leases.
 func count(families map[string]*dto.MetricFamily, name string) float64 {

@@ -17,6 +17,7 @@ import (
 
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/mesh/processes"
+	"keelson.dev/test/scenario"
 )
 
 const (
@@ -110,7 +111,7 @@ func changeProxied(b *testing.B, client kubernetes.Interface, i int) {
 // awaitTable waits until the firewall has the node's table of Services, or has none.
 func awaitTable(b *testing.B, m *processes.Mesh, want bool) {
 	b.Helper()
-	name := argument(m.Of(b, mesh.NodeAgent)[0], "--service-proxy-table")
+	name := processes.Argument(m.Of(b, mesh.NodeAgent)[0], "--service-proxy-table")
 	conn, err := nftables.New()
 	if err != nil {
 		b.Fatal(err)
@@ -136,7 +137,7 @@ type proxy struct {
 
 func readProxy(b *testing.B, m *processes.Mesh) proxy {
 	b.Helper()
-	families := readMetrics(b, m.Admin(), "https://"+statusAddress(m.Of(b, mesh.NodeAgent)[0]))
+	families := scenario.MetricsOf(b, m.Admin(), "https://"+statusAddress(m.Of(b, mesh.NodeAgent)[0]))
 	p := proxy{syncs: map[string]float64{}, milliseconds: map[string]float64{}}
 	each := func(name string, do func(*dto.Metric)) {
 		for _, metric := range families["nodeagent_service_proxy_"+name].GetMetric() {

@@ -10,6 +10,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"keelson.dev/test/mesh"
+	"keelson.dev/test/scenario"
 )
 
 // traffic is what the apiserver has served since its start, by its own metrics. Leases, which are renewed by the time
@@ -32,7 +33,7 @@ type traffic struct {
 func readTraffic(tb testing.TB, m mesh.Mesh) traffic {
 	tb.Helper()
 	config := m.Admin()
-	return trafficOf(readMetrics(tb, config, config.Host))
+	return trafficOf(scenario.MetricsOf(tb, config, config.Host))
 }
 
 // trafficOf reads the apiserver's metrics.
@@ -109,7 +110,7 @@ func (t traffic) report(b *testing.B, before traffic, units int, unit string) {
 // What is asked is told apart: reads of one object and of many, and of what is written the patches. Leases are nobody's
 // work.
 func TestTraffic(t *testing.T) {
-	families, err := parseMetrics(strings.NewReader(`# TYPE apiserver_request_total counter
+	families, err := scenario.MetricFamilies(strings.NewReader(`# TYPE apiserver_request_total counter
 apiserver_request_total{verb="GET",resource="pods",code="200"} 1
 apiserver_request_total{verb="LIST",resource="pods",code="200"} 2
 apiserver_request_total{verb="WATCH",resource="pods",code="200"} 4

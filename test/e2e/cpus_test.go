@@ -233,12 +233,7 @@ func (p *pinned) diesAtEachStep() {
 		case "free.before":
 			p.Kubectl("delete", "pod", "owns", "--wait=false")
 		}
-		p.Await("the agent to die at "+step, func() scenario.Answer {
-			if doomed.Alive() {
-				return "it lives"
-			}
-			return ""
-		})
+		awaitEnd(p.World, doomed)
 	}
 	p.m.StartNode(p, p.node)
 	p.Kubectl("wait", "pod", "owns", "--for=delete", "--timeout=90s")

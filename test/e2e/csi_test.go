@@ -190,12 +190,7 @@ func (c *csiWorld) outlivesAgentAndDriver() {
 			c.finds("four", "precious\n")
 			c.Kubectl("delete", "pod", "four", "--wait=false")
 		}
-		c.Await("the agent to die at "+step, func() scenario.Answer {
-			if doomed.Alive() {
-				return "it lives"
-			}
-			return ""
-		})
+		awaitEnd(c.World, doomed)
 		c.heldBy(c.a)
 	}
 	c.m.StartNode(c, c.a)

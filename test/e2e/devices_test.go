@@ -236,12 +236,7 @@ func (d *devices) diesAtEachStep() {
 		case "free.before":
 			d.Kubectl("delete", "pod", "five", "--wait=false")
 		}
-		d.Await("the agent to die at "+step, func() scenario.Answer {
-			if doomed.Alive() {
-				return "it lives"
-			}
-			return ""
-		})
+		awaitEnd(d.World, doomed)
 	}
 	d.m.StartNode(d, d.node)
 	d.Kubectl("wait", "pod", "five", "--for=delete", "--timeout=60s")

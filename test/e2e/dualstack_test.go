@@ -28,7 +28,7 @@ func TestDualStack(t *testing.T) {
 	}
 	refused("--pod-cidr: this data directory has used 10.231.0.0/16,fd00:75:231::/56 from its start",
 		"--pod-range=10.231.0.0/16")
-	_, services, _ := strings.Cut(argument(m.Of(t, mesh.APIServer)[0], "--service-cluster-ip-range"), ",")
+	_, services, _ := strings.Cut(processes.Argument(m.Of(t, mesh.APIServer)[0], "--service-cluster-ip-range"), ",")
 	for flag, network := range map[string]string{"--pod-cidr": "fd00:75:231:7::/64", "--service-cidr": services} {
 		refused(flag+": "+network+" overlaps ", "--data-dir="+t.TempDir(), "--nodes=0", flag+"=10.232.0.0/16,"+network)
 	}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"keelson.dev/kit/subprocess"
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/mesh/processes"
 	"keelson.dev/test/scenario"
@@ -54,6 +55,17 @@ func killAt(w *scenario.World, m *processes.Mesh, d mesh.Daemon, failpoint strin
 		return ""
 	})
 	giveUp(w, d)
+}
+
+// awaitEnd waits until a process that was started with a failpoint has died of it.
+func awaitEnd(w *scenario.World, doomed subprocess.Process) {
+	w.Helper()
+	w.Await("the failpoint to end "+doomed.Name, func() scenario.Answer {
+		if doomed.Alive() {
+			return "it is alive"
+		}
+		return ""
+	})
 }
 
 // giveUp frees the Leases of a daemon that was killed. That they end by themselves is shown elsewhere.

@@ -24,7 +24,7 @@ var fenced = []nftables.TableFamily{nftables.TableFamilyIPv4, nftables.TableFami
 // lead anywhere would leave the machine. It stands until lift is called, or the test ends.
 func fence(t *testing.T, m *processes.Mesh) (lift func()) {
 	t.Helper()
-	services := strings.Split(argument(m.Of(t, mesh.APIServer)[0], "--service-cluster-ip-range"), ",")
+	services := strings.Split(processes.Argument(m.Of(t, mesh.APIServer)[0], "--service-cluster-ip-range"), ",")
 	inside, err := netns.GetFromPath(filepath.Join(m.DataDir, "netns", "node-2"))
 	must(t, err)
 	defer func() { _ = inside.Close() }()

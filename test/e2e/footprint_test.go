@@ -18,6 +18,7 @@ import (
 	"keelson.dev/kit/subprocess"
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/mesh/processes"
+	"keelson.dev/test/scenario"
 )
 
 // footprint is what a mesh of one node has of everything that could grow with every Pod, by the name of the thing.
@@ -70,7 +71,7 @@ func (f footprint) process(t testing.TB, m *processes.Mesh, d mesh.Daemon, p sub
 	if d != mesh.APIServer {
 		f[p.Name+" MiB"] = residentMiB(t, p.PID)
 	}
-	if address := argument(p, "--status-address"); address != "" {
+	if address := processes.Argument(p, "--status-address"); address != "" {
 		f[p.Name+" goroutines"] = goroutines(t, m.Admin(), "https://"+address)
 	}
 }
@@ -93,7 +94,7 @@ func residentMiB(t testing.TB, pid int) int {
 // goroutines asks a daemon for its metrics.
 func goroutines(t testing.TB, admin *rest.Config, host string) int {
 	t.Helper()
-	for _, family := range metricsOf(t, admin, host) {
+	for _, family := range scenario.MetricsOf(t, admin, host) {
 		if family.GetName() == "go_goroutines" {
 			return int(family.GetMetric()[0].GetGauge().GetValue())
 		}

@@ -1,22 +1,17 @@
 package e2e
 
 import (
-	"io"
-	"maps"
-	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
-	"k8s.io/client-go/rest"
 
 	"keelson.dev/kit/metricspage"
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/mesh/processes"
+	"keelson.dev/test/scenario"
 )
 
 // notAtTheAPI are what the apiserver shows at its status address alone: what daemons have in common.
@@ -40,7 +35,8 @@ func expectMetrics(t *testing.T, m *processes.Mesh) {
 		"The apiserver's `/metrics`": mesh.APIServer, "The scheduler's `/metrics`": mesh.Scheduler,
 		"The workload controllers' `/metrics`": mesh.WorkloadControllers, "podgc's `/metrics`": mesh.PodGC,
 	} {
-		shown[section] = metricsOf(t, m.Admin(), "https://"+argument(m.Of(t, d)[0], "--status-address"))
+		shown[section] = scenario.FamiliesInOrder(
+			scenario.MetricsOf(t, m.Admin(), "https://"+processes.Argument(m.Of(t, d)[0], "--status-address")))
 		wrong, err := metricspage.Compare(filepath.Join(docs, "reference", "metrics.md"), section, shown[section])
 		if err != nil || len(wrong) > 0 {
 			t.Errorf("%s and docs/reference/metrics.md: %v\n%s", section, err, strings.Join(wrong, "\n"))
@@ -51,12 +47,9 @@ func expectMetrics(t *testing.T, m *processes.Mesh) {
 			}
 		}
 	}
-	atTheAPI := map[string]bool{}
-	for _, family := range metricsOf(t, m.Admin(), m.Admin().Host) {
-		atTheAPI[family.GetName()] = true
-	}
+	atTheAPI := scenario.MetricsOf(t, m.Admin(), m.Admin().Host)
 	for _, family := range shown["The apiserver's `/metrics`"] {
-		if name := family.GetName(); !atTheAPI[name] && !slices.Contains(notAtTheAPI, name) {
+		if name := family.GetName(); atTheAPI[name] == nil && !slices.Contains(notAtTheAPI, name) {
 			t.Errorf("the API's address does not show %s, the status address does", name)
 		}
 	}
@@ -67,24 +60,4 @@ func counts(family *dto.MetricFamily, name string) bool {
 	return family.GetName() == name && slices.ContainsFunc(family.GetMetric(), func(m *dto.Metric) bool {
 		return m.GetCounter().GetValue()+m.GetGauge().GetValue()+float64(m.GetHistogram().GetSampleCount()) > 0
 	})
-}
-
-// metricsOf asks a server of the mesh for its metrics, as the administrator.
-func metricsOf(t testing.TB, admin *rest.Config, host string) []*dto.MetricFamily {
-	t.Helper()
-	transport, err := rest.TransportFor(admin)
-	must(t, err)
-	response, err := (&http.Client{Transport: transport}).Get(host + "/metrics")
-	must(t, err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	must(t, err)
-	if response.StatusCode != http.StatusOK {
-		t.Fatalf("asking %s for its metrics: %s\n%s", host, response.Status, text)
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(string(text)))
-	must(t, err)
-	return slices.SortedFunc(maps.Values(families),
-		func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
 }

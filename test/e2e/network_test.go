@@ -61,7 +61,8 @@ func tellsLoadBalancers(t *testing.T, m *processes.Mesh) {
 		w.Await("what load balancers are told "+when, func() scenario.Answer {
 			var got []int
 			for _, agent := range m.Of(t, mesh.NodeAgent) {
-				answer, err := http.Get("http://" + argument(agent, "--service-proxy-health-address") + "/healthz")
+				address := processes.Argument(agent, "--service-proxy-health-address")
+				answer, err := http.Get("http://" + address + "/healthz")
 				if err != nil {
 					return scenario.Saw(err.Error())
 				}
@@ -132,16 +133,6 @@ func explainsServices(t *testing.T, m *processes.Mesh) {
 		"node-2: has programmed it since .*: http 80/TCP .* to "+address+":8080")
 }
 
-// argument is the value of a flag that a process was started with.
-func argument(p subprocess.Process, name string) string {
-	for _, arg := range p.Args {
-		if value, ok := strings.CutPrefix(arg, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
 // fromOutside has a machine of its own, which knows no way but the first node, ask Services.
 func fromOutside(t *testing.T, m *processes.Mesh) {
 	address, gateway := netip.MustParsePrefix("198.51.100.2/30"), netip.MustParseAddr("198.51.100.1")
@@ -199,7 +190,7 @@ func killCoreDNS(t testing.TB, m *processes.Mesh, pods []types.UID) (killed int)
 // killed.
 func joinAPIServer(t testing.TB, m *processes.Mesh, node, ip string) (kill func()) {
 	t.Helper()
-	store := "unix://" + filepath.Join(argument(m.Of(t, mesh.APIServer)[0], "--data-dir"), "etcd.sock")
+	store := "unix://" + filepath.Join(processes.Argument(m.Of(t, mesh.APIServer)[0], "--data-dir"), "etcd.sock")
 	second := m.StartCopyOn(t, mesh.APIServer, node, "--etcd-servers="+store, "--advertise-address="+ip)
 	return func() {
 		t.Helper()

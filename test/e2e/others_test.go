@@ -18,7 +18,7 @@ func TestNetworkOfOthers(t *testing.T) {
 	before, tables := nettest.Standing(t), firewallTables(t)
 	m := processes.New(t, 1, "--pod-network=none", "--service-proxy=none")
 	n := newcomer{scenario.In(t, m), t, m, m.Nodes()[0]}
-	configs := argument(n.agent(), "--cni-config-dir")
+	configs := processes.Argument(n.agent(), "--cni-config-dir")
 	out, err := m.Keel(t.Context(), "up", "--dns=none")
 	for _, want := range []string{"Pods start once others have written the configuration of their network",
 		strings.Replace(configs, n.name, "NODE", 1)} {

@@ -37,12 +37,12 @@ func TestPages(t *testing.T) {
 		t.Errorf("docs show a terminal (```console) on %v, carried out are %v", shown, followed)
 	}
 	t.Run("tutorial/first-mesh.md", func(t *testing.T) {
-		dir := shortDir(t)
+		dir := pageDir(t)
 		t.Cleanup(func() { endMesh(t, filepath.Join(dir, dataDir)) })
 		follow(t, "tutorial/first-mesh.md", dir)
 	})
 	m := processes.New(t, 2, processes.WithChart())
-	dir := shortDir(t)
+	dir := pageDir(t)
 	must(t, os.Symlink(m.DataDir, filepath.Join(dir, dataDir)))
 	for _, page := range guides {
 		if !t.Run("how-to/"+page, func(t *testing.T) {
@@ -56,11 +56,10 @@ func TestPages(t *testing.T) {
 // dataDir is where keel looks for a mesh that it is not told of.
 const dataDir = ".keelson"
 
-// shortDir is a folder whose path leaves room for those of sockets, of which the kernel takes 108 bytes.
-func shortDir(t *testing.T) string {
+// pageDir is where pages are followed; it goes with the test.
+func pageDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "page")
-	must(t, err)
+	dir := processes.ShortDir(t)
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	return dir
 }

@@ -84,9 +84,9 @@ func (n newcomer) waitsForItsRange() {
 // another network is installed later.
 func (n newcomer) networkOfOthers() {
 	agent := n.agent()
-	configs := argument(agent, "--cni-config-dir")
+	configs := processes.Argument(agent, "--cni-config-dir")
 	n.leave()
-	n.clear(configs, argument(agent, "--pod-bridge"))
+	n.clear(configs, processes.Argument(agent, "--pod-bridge"))
 	n.mesh.StartNodeWith(n.whole, n.name, "--pod-network=none")
 	n.await("Ready=False KubeletNotReady: container runtime network not ready: .*cni plugin not initialized",
 		"NetworkUnavailable=none",
@@ -101,7 +101,8 @@ func (n newcomer) networkOfOthers() {
 	n.await("Ready=True KubeletReady: kubelet is posting ready status", "NetworkUnavailable=none", "taints=")
 	n.meet("theirs")
 	inside, _ := secondNode(n, n.mesh)
-	if _, err := inside.LinkByName(argument(agent, "--pod-bridge")); !errors.As(err, &netlink.LinkNotFoundError{}) {
+	_, err := inside.LinkByName(processes.Argument(agent, "--pod-bridge"))
+	if !errors.As(err, &netlink.LinkNotFoundError{}) {
 		n.Errorf("the agent has a bridge of its own where others keep the network: %v", err)
 	}
 	if files, err := os.ReadDir(configs); err != nil || len(files) != 1 {
@@ -117,7 +118,7 @@ func (n newcomer) servicesOfOthers() {
 	n.Kubectl("expose", "pod", "near", "--port=80", "--target-port=8080")
 	service := n.Kubectl("get", "service", "near", "--output=jsonpath={.spec.clusterIP}")
 	n.answered("asking", service, "near")
-	table := argument(n.agent(), "--service-proxy-table")
+	table := processes.Argument(n.agent(), "--service-proxy-table")
 	if !slices.Contains(n.tables(), table) {
 		n.Fatalf("the node has the tables %v, none of them %s", n.tables(), table)
 	}
@@ -341,7 +342,9 @@ func (n newcomer) pod(name string) *corev1.Pod {
 func (n newcomer) agent() subprocess.Process {
 	n.Helper()
 	all := n.mesh.Of(n, mesh.NodeAgent)
-	at := slices.IndexFunc(all, func(p subprocess.Process) bool { return argument(p, "--node-name") == n.name })
+	at := slices.IndexFunc(all, func(p subprocess.Process) bool {
+		return processes.Argument(p, "--node-name") == n.name
+	})
 	if at < 0 {
 		n.Fatalf("%s has no agent", n.name)
 	}

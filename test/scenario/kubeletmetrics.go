@@ -3,13 +3,10 @@ package scenario
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 
 	"keelson.dev/kit/metricspage"
 	"keelson.dev/test/mesh"
@@ -134,11 +131,7 @@ func KubeletMetrics(t *testing.T, m mesh.Mesh) {
 func (w *World) expectMetricsPage(node string) {
 	w.Helper()
 	for _, path := range []string{"", "/resource", "/probes", "/cadvisor"} {
-		var shown []*dto.MetricFamily
-		for _, family := range w.families(node, path) {
-			shown = append(shown, family)
-		}
-		slices.SortFunc(shown, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
+		shown := FamiliesInOrder(w.families(node, path))
 		section := "A node's `/metrics" + path + "`"
 		wrong, err := metricspage.Compare(filepath.Join(root(), "docs/reference/metrics.md"), section, shown)
 		if err != nil || len(wrong) > 0 {
@@ -150,9 +143,8 @@ func (w *World) expectMetricsPage(node string) {
 // families are the metrics of a node by their names.
 func (w *World) families(node, path string) map[string]*dto.MetricFamily {
 	w.Helper()
-	text := w.Kubectl("get", "--raw", "/api/v1/nodes/"+node+"/proxy/metrics"+path)
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	families, err := MetricFamilies(strings.NewReader(
+		w.Kubectl("get", "--raw", "/api/v1/nodes/"+node+"/proxy/metrics"+path)))
 	if err != nil {
 		w.Fatalf("metrics%s of %s: %v", path, node, err)
 	}

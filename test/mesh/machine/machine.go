@@ -37,11 +37,7 @@ type Machine struct {
 // New makes a machine with a loopback device. With the test it ends what keel has started there.
 func New(t testing.TB, name string) *Machine {
 	t.Helper()
-	// The paths of sockets stay below the kernel's limit of 108 bytes.
-	dir, err := os.MkdirTemp("", "keel")
-	if err != nil {
-		t.Fatalf("making the data directory: %v", err)
-	}
+	dir := processes.ShortDir(t)
 	m := &Machine{Name: name, DataDir: dir,
 		keeper: exec.Command("unshare", "--net", "--mount", "--uts", "sleep", "infinity")}
 	if err := m.keeper.Start(); err != nil {

@@ -76,15 +76,22 @@ func New(t testing.TB, nodes int, flags ...string) *Mesh {
 func newMesh(t testing.TB, nodes int, flags ...string) *Mesh {
 	t.Helper()
 	flags = append(Known(t, "keel", []string{"up"}, []string{"--dns=none"}), flags...)
-	// The paths of sockets stay below the kernel's limit of 108 bytes.
-	dir, err := os.MkdirTemp("", "keel")
-	if err != nil {
-		t.Fatalf("making the data directory: %v", err)
-	}
+	dir := ShortDir(t)
 	if !slices.Contains(flags, WithChart()) {
 		flags = append(flags, "--images="+testImages(t, dir, slices.Contains(flags, WithDNS)))
 	}
 	return &Mesh{DataDir: dir, nodes: nodes, restarted: map[string]subprocess.Process{}, flags: flags}
+}
+
+// ShortDir makes a folder whose path leaves room for those of sockets, of which the kernel takes 108 bytes. The caller
+// removes it.
+func ShortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "keel")
+	if err != nil {
+		t.Fatalf("making the data directory: %v", err)
+	}
+	return dir
 }
 
 // testImages is a folder beside the data directory with the images that tests run, that of cluster DNS among them if
@@ -201,6 +208,16 @@ func (m *Mesh) Of(t testing.TB, d mesh.Daemon) []subprocess.Process {
 		t.Fatalf("keel.json names no %s", d)
 	}
 	return found
+}
+
+// Argument is the value of a flag that a process was started with; empty without it.
+func Argument(p subprocess.Process, flag string) string {
+	for _, arg := range p.Args {
+		if value, ok := strings.CutPrefix(arg, flag+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 // StartCopy starts a second copy of a daemon, with the same arguments but a status address of its own. It is killed
