@@ -159,10 +159,12 @@ fuzz-kinds: ## give FuzzKinds KINDTIME=10m for each kind, or for those that KIND
 # Ten million take half an hour of two cores: make test-placement N=10000000 PREEMPTIONS=1000000
 N           ?= 100000
 PREEMPTIONS ?= 10000
+EVENTS      ?= 10000
 .PHONY: test-placement
-test-placement: ## hold N random placements and PREEMPTIONS preemptions of the scheduler against its slow references
-	@echo "==> comparing $(N) placements and $(PREEMPTIONS) preemptions"; cd $(ROOT)/services/scheduler && \
-	  KEELSON_PLACEMENTS=$(N) KEELSON_PREEMPTIONS=$(PREEMPTIONS) $(GO) test -tags=grpcnotrace,invariants -count 1 -timeout 24h -run AgreesWithReference ./internal/cycle
+test-placement: ## hold N random placements and PREEMPTIONS preemptions of the scheduler against its slow references, and EVENTS runs of random events against its invariants
+	@echo "==> comparing $(N) placements and $(PREEMPTIONS) preemptions, and running $(EVENTS) times through random events"; cd $(ROOT)/services/scheduler && \
+	  KEELSON_PLACEMENTS=$(N) KEELSON_PREEMPTIONS=$(PREEMPTIONS) KEELSON_EVENTS=$(EVENTS) \
+	  $(GO) test -tags=grpcnotrace,invariants -count 1 -timeout 24h -run 'AgreesWithReference|^TestRandom' ./internal/cycle
 
 # What test/integration reads outside of its module. The tests read the sum of it, so that the go command sees a change.
 OUTSIDE := deploy/helm docs/reference/controllers.md bin/kubectl bin/published

@@ -12,8 +12,8 @@ import (
 
 // Answered takes what extenders say. It returns false when there is nothing to do for the Pod now.
 func (c *Cycle) Answered(q *extender.Question, a extender.Answer, now time.Time) (Verdict, bool) {
-	c.extenders.free(q)
 	c.catchUp(now)
+	c.extenders.free(q)
 	p := c.pods[q.Pod.UID]
 	if p == nil || p.question != q {
 		c.gangs.goOn(q, now)

@@ -22,18 +22,31 @@ import (
 
 const gpu = "example.com/gpu"
 
-// newExtended is a preempting fixture with an extender for Pods that ask for a gpu.
-func newExtended(t *testing.T, more ...schedulerv1.Extender) *preempting {
+// withExtender returns the settings with an extender for Pods that ask for a gpu, which has these verbs too.
+func withExtender(t *testing.T, verbs string) config.Config {
+	t.Helper()
 	settings, err := config.Parse([]byte(`{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration,
-extenders: [{urlPrefix: "http://x", filterVerb: f, prioritizeVerb: p, weight: 1, preemptVerb: p,
+extenders: [{urlPrefix: "http://x", filterVerb: f, prioritizeVerb: p, weight: 1, ` + verbs + `
 managedResources: [{name: example.com/gpu, ignoredByScheduler: true}]}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return settings
+}
+
+// newOf is a preempting fixture of other settings than the usual.
+func newOf(t *testing.T, settings config.Config) *preempting {
 	c := cycle.New(cycle.Config{Profiles: settings.Profiles, Backoff: settings.Backoff, Seed: 1,
-		Extenders: append(settings.Extenders, more...)})
+		Extenders: settings.Extenders})
 	c.Lead(corev1.DefaultSchedulerName, true, start)
 	return &preempting{fixture: &fixture{Cycle: c, t: t, now: start}, pods: map[string]*corev1.Pod{}}
+}
+
+// newExtended has an extender for Pods that ask for a gpu, with a say on whose room they take, and these.
+func newExtended(t *testing.T, more ...schedulerv1.Extender) *preempting {
+	settings := withExtender(t, "preemptVerb: p,")
+	settings.Extenders = append(settings.Extenders, more...)
+	return newOf(t, settings)
 }
 
 func withGPU(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests[gpu] = resource.MustParse("1") }

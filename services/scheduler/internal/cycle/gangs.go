@@ -39,6 +39,8 @@ type gangs struct {
 	decided []Verdict
 	// stuck are the groups that are unschedulable, and some that are no longer.
 	stuck map[*gangState]bool
+	// shrunk are the groups that lost something and can be tried.
+	shrunk []*gangState
 	// spoken are the groups of which takeNews may have something to tell.
 	spoken map[*gangState]bool
 }

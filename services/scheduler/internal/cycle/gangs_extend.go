@@ -20,10 +20,10 @@ func (gs *gangs) consult(g *gangState, members []*pod, now time.Time) bool {
 	}
 	for _, p := range members {
 		switch {
-		case len(p.asks) == 0 || p.answer != nil:
-			continue
 		case p.phase == asking:
 			return true // Answered goes on
+		case len(p.asks) == 0 || p.answer != nil:
+			continue
 		case gs.extenders.asking(p):
 			gs.queue.Hold(&g.Entry, lineOf(p.asks), now)
 			return true

@@ -9,24 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 
-	"keelson.dev/services/scheduler/internal/config"
-	"keelson.dev/services/scheduler/internal/cycle"
 	"keelson.dev/services/scheduler/internal/extender"
 )
 
 // newGangExtended is newExtended with an extender that has no say on preemption.
-func newGangExtended(t *testing.T) *preempting {
-	settings, err := config.Parse([]byte(`{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration,
-extenders: [{urlPrefix: "http://x", filterVerb: f, prioritizeVerb: p, weight: 1,
-managedResources: [{name: example.com/gpu, ignoredByScheduler: true}]}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := cycle.New(cycle.Config{Profiles: settings.Profiles, Backoff: settings.Backoff, Seed: 1,
-		Extenders: settings.Extenders})
-	c.Lead(corev1.DefaultSchedulerName, true, start)
-	return &preempting{fixture: &fixture{Cycle: c, t: t, now: start}, pods: map[string]*corev1.Pod{}}
-}
+func newGangExtended(t *testing.T) *preempting { return newOf(t, withExtender(t, "")) }
 
 // Extenders are asked about each Pod of a gang, one after the other, while others go on; then all of it is decided
 // upon.

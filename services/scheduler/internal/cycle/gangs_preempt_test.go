@@ -102,6 +102,40 @@ func TestGangPreemptsInOneDomain(t *testing.T) {
 	}
 }
 
+// evicting is a fixture with a gang of two, least of which are needed, for both of which room is being made.
+func evicting(t *testing.T, least int32) *preempting {
+	f := newPreempting(t)
+	f.node("a", "1")
+	f.node("b", "1")
+	f.running(pod("x", "1", onNode("a")), pod("y", "1", onNode("b")))
+	f.SetPodGroup(gangOf("g", least, ofPriority(10)), f.now)
+	f.gang("g", 2, "1", high)
+	f.fixture.want("g0:- g1:-")
+	return f
+}
+
+// A gang whose victims go before the evictions are answered is tried when they are, and not before.
+func TestGangAwaitsTheAnswersToItsEvictions(t *testing.T) {
+	f := evicting(t, 2)
+	f.end("x", "y")
+	f.want("")
+	f.Evicted("uid-g0", nil, nil, f.now)
+	f.want("")
+	f.Evicted("uid-g1", nil, nil, f.now)
+	f.want("g0:a g1:b")
+}
+
+// A gang that was tried in vain while room was made for one of its Pods is tried when that Pod is gone.
+func TestGangGoesOnWithoutThePodThatEvicts(t *testing.T) {
+	f := evicting(t, 1)
+	f.Evicted("uid-g0", nil, nil, f.now)
+	f.end("x")
+	f.wait(time.Minute)
+	f.want("")
+	f.RemovePod(pod("g1", "1"))
+	f.want("g0:a")
+}
+
 // A gang of Pods that preempt nobody waits, and one that finds nobody of lower priority.
 func TestGangThatPreemptsNobody(t *testing.T) {
 	never := corev1.PreemptNever

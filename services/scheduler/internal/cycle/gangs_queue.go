@@ -35,9 +35,10 @@ func (gs *gangs) enqueue(g *gangState, now time.Time) {
 }
 
 // shrink looks again at a group that lost something. One that cannot be tried any more leaves the queue, and where it
-// lacks Pods, no room is kept for the others, which say so.
+// lacks Pods, no room is kept for the others, which say so. One that can be tried may have waited for what it lost.
 func (gs *gangs) shrink(g *gangState) {
 	if gs.ready(g) {
+		gs.shrunk = append(gs.shrunk, g)
 		return
 	}
 	gs.queue.Remove(&g.Entry)
@@ -50,6 +51,16 @@ func (gs *gangs) shrink(g *gangState) {
 		p.last = &Verdict{Pod: p.object, Nodes: gs.state.Nodes(), Group: held}
 		gs.decided = append(gs.decided, *p.last)
 	}
+}
+
+// enqueueShrunk has those groups tried that lost the last Pod whose evictions they waited for.
+func (gs *gangs) enqueueShrunk(now time.Time) {
+	for _, g := range gs.shrunk {
+		if place, _, _ := g.Place(); place == queue.Nowhere {
+			gs.enqueue(g, now)
+		}
+	}
+	gs.shrunk = nil
 }
 
 // withdraw keeps no room for Pods of the group any more, and returns those for which some was kept.
@@ -77,12 +88,16 @@ func (gs *gangs) resume(gained bool, now time.Time) {
 }
 
 // resumeNominees requeues a group for whose Pods room is kept: at once when all of them fit there now, as they have
-// waited for nothing else. Its last victims are looked for where the last were found.
+// waited for nothing else. One that still evicts, or about which extenders are asked, is left alone: the outcome has it
+// tried. Its last victims are looked for where the last were found.
 func (gs *gangs) resumeNominees(g *gangState, now time.Time) {
 	if p := g.blocker; p != nil && g.waiting[p.UID] == p && gs.search.blocks(p) && gs.nominations.awaitsVictims(p) {
 		return
 	}
 	members := g.members()
+	if slices.ContainsFunc(members, func(p *pod) bool { return !p.waits() }) {
+		return
+	}
 	g.blocker = nil
 	for _, p := range slices.Backward(members) {
 		if gs.search.blocks(p) {

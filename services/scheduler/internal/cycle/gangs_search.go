@@ -234,7 +234,8 @@ func (s *gangSearch) blocks(p *pod) bool {
 	return slot == columns.None || !p.class.LooksAtDomains() && !s.nominations.fits(p, slot)
 }
 
-// fitTogether reports whether all of these Pods fit now where room is kept for them. It leaves no trace.
+// fitTogether reports whether all of these Pods, each of which waits, fit now where room is kept for them. It leaves no
+// trace.
 func (s *gangSearch) fitTogether(members []*pod) bool {
 	mark := s.state.Gains()
 	var placed []given

@@ -38,6 +38,20 @@ func (c *Cycle) check() {
 			panic(fmt.Sprintf("pod %s is %s: %s", p.UID, p.phase, wrong))
 		}
 	}
+	for _, g := range c.gangs.byName {
+		if c.gangs.forgotten(g) {
+			panic(fmt.Sprintf("pod group %s could be tried and is not in the queue", g.name))
+		}
+	}
+}
+
+// forgotten reports whether nothing would ever try a group that can be tried. While extenders are asked about a Pod,
+// even about one that is gone by now, their answer may have its group go on.
+func (gs *gangs) forgotten(g *gangState) bool {
+	place, _, _ := g.Place()
+	return place == queue.Nowhere && gs.ready(g) &&
+		!slices.Contains(gs.shrunk, g) && !slices.Contains(gs.extenders.busy, true) &&
+		!slices.ContainsFunc(gs.decided, func(v Verdict) bool { return g.waiting[v.Pod.UID] != nil })
 }
 
 // wrong says what does not go with the phase of the Pod; nothing where all does.
@@ -56,6 +70,8 @@ func (c *Cycle) wrong(p *pod) string {
 		return "a wait for claims and its phase go together"
 	case !p.waits() && place != queue.Nowhere:
 		return fmt.Sprintf("its place in the queue is %s", place)
+	case p.waits() && p.gang == nil && c.leading[p.profile.Name] && place == queue.Nowhere:
+		return "it is not in the queue"
 	case p.gang != nil && place != queue.Nowhere:
 		return "it is in the queue beside its group"
 	case p.phase == gated && !isGated(p.object) || p.waits() && isGated(p.object):

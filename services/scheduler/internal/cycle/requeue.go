@@ -18,6 +18,7 @@ func (c *Cycle) catchUp(now time.Time) {
 
 // requeueGained requeues Pods for the nodes and the domains that may have become better since the last call.
 func (c *Cycle) requeueGained(now time.Time) {
+	c.gangs.enqueueShrunk(now)
 	c.victims.units.Note(c.state)
 	c.unschedulable.lookAgain(now)
 	c.displaceOfLeft(now)
