@@ -239,8 +239,14 @@ func (a *agent) workerConfig() podworker.Config {
 		Statuses: statuses{a.statuses, a.static}, Gone: a.gone,
 		Events: a.events, Records: a.records, HostIPs: a.hostIPs, RuntimeName: a.version.Name, Admit: a.admit,
 		Observer: a.counts.workers, Allocatable: a.allocatable, Devices: a.devices.Health,
-		PinsCPUs: a.CPUs.IsStatic(), Stopped: a.cpus.Stopped,
+		PinsCPUs: a.CPUs.IsStatic(), Stopped: a.stopped,
 	}
+}
+
+// stopped frees what a Pod had for itself, of which no process is left.
+func (a *agent) stopped(uid types.UID) {
+	a.cpus.Stopped(uid)
+	a.devices.Stopped(uid)
 }
 
 // able returns what a runtime handler is able to do, as the runtime said last.

@@ -192,7 +192,18 @@ func (m *Manager) Container(ctx context.Context, pod *corev1.Pod, container *cor
 	return grant, nil
 }
 
-// TearDown frees the devices of a Pod of which no container is left.
+// Stopped says that no process of a Pod is left, nor can one appear: the next Pod may have its devices before it is
+// torn down, when the API knows already that it has ended. It does not block.
+func (m *Manager) Stopped(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.damaged, uid)
+	if h := m.pods[uid]; h != nil {
+		m.pods[uid] = &holding{record: h.record, saved: h.saved, stopped: true}
+	}
+}
+
+// TearDown forgets the devices of a Pod of which no container is left.
 func (m *Manager) TearDown(uid types.UID) error {
 	if err := failpoint.Around("nodeagent/device.free", func() error { return m.records.remove(uid) }); err != nil {
 		return err

@@ -54,7 +54,7 @@ type Manager struct {
 	mu sync.Mutex // guards what follows
 	// plugins are all that have ever registered, by resource.
 	plugins map[corev1.ResourceName]*plugin
-	// pods are the devices of Pods, from their admission until all of their containers have ended.
+	// pods are the devices of Pods, from their admission until they are torn down.
 	pods map[types.UID]*holding
 	// waiting are the Pods that have no devices yet because a plugin is away.
 	waiting map[types.UID]bool
@@ -76,6 +76,8 @@ type holding struct {
 	record
 	// saved says that the choice is on disk and stands.
 	saved bool
+	// stopped says that no process uses the devices any more: others may have them.
+	stopped bool
 }
 
 // Open returns the devices of a node as an earlier agent left them. No plugin is there yet.
@@ -216,11 +218,11 @@ func (m *Manager) stockLocked() stock {
 	return out
 }
 
-// takenLocked is what all Pods but one hold.
+// takenLocked is what all Pods hold that have not stopped, but for one.
 func (m *Manager) takenLocked(but types.UID) set {
 	out := set{}
 	for uid, h := range m.pods {
-		if uid == but {
+		if uid == but || h.stopped {
 			continue
 		}
 		for _, devices := range h.Devices {

@@ -94,6 +94,45 @@ func TestDevicesOutliveAgentAndPlugin(t *testing.T) {
 	}
 }
 
+// A Pod whose processes have ended frees its devices before it is torn down, whoever writes first, and also where
+// nobody knew which they were.
+func TestStopped(t *testing.T) {
+	w := newWorld(t, nil, "a b")
+	one, two, next, last := podOf("one", "main c 1"), podOf("two", "main c 1"), podOf("next", "main c 1"),
+		podOf("last", "main c 1")
+	w.takes(one)
+	w.takes(two)
+	if w.m.Admit(next) == nil {
+		t.Fatal("two Pods have the same device")
+	}
+	w.m.Stopped("one")
+	w.m.Stopped("unknown")
+	w.takes(next)
+	w.gets(next, "a")
+	if w.m.Admit(last) == nil {
+		t.Error("what was freed is given out twice")
+	}
+	w.reopen()
+	plugIn(t, w.m, w.lamp, nil, "a b")
+	w.gets(next, "a")
+	w.m.Stopped("one")
+	if err := w.m.TearDown("one"); err != nil {
+		t.Fatal(err)
+	}
+	w.gets(next, "a")
+	if err := os.WriteFile(w.m.records.file("two"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.reopen()
+	plugIn(t, w.m, w.lamp, nil, "a b")
+	if why := w.m.Admit(last); why == nil || !strings.Contains(why.Message, "which devices pod two holds") {
+		t.Errorf("beside a damaged record: %+v", why)
+	}
+	w.m.Stopped("two")
+	w.takes(last)
+	w.gets(last, "b")
+}
+
 // What was promised to a Pod is not promised again, and is free when the Pod goes.
 func TestAdmitPromises(t *testing.T) {
 	w := newWorld(t, nil, "a")

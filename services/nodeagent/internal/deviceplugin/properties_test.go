@@ -84,6 +84,7 @@ type resident struct {
 	pod   *corev1.Pod
 	next  int
 	ready bool
+	ended bool
 	lives map[string]string
 }
 
@@ -170,6 +171,9 @@ func (n *node) arrive() {
 }
 
 func (n *node) setUp(r *resident) {
+	if r.ended {
+		return
+	}
 	if err := n.m.SetUp(n.Context(), r.pod); err == nil {
 		r.ready = true
 	} else if n.refused[r.pod.UID] && !errors.Is(err, failpoint.ErrInjected) {
@@ -209,7 +213,10 @@ func (n *node) start(r *resident) {
 // end ends a Pod: first its containers, then the rest.
 func (n *node) end(r *resident) {
 	clear(r.lives)
-	r.ready = false
+	r.ready, r.ended = false, true
+	if rapid.Bool().Draw(n.T, "it says that it stopped") {
+		n.m.Stopped(r.pod.UID)
+	}
 	if err := n.m.TearDown(r.pod.UID); err == nil {
 		n.pods = slices.DeleteFunc(n.pods, func(other *resident) bool { return other == r })
 	}
