@@ -211,7 +211,7 @@ func TestOneHangs(t *testing.T) {
 		}
 		hangs := write(ctx, over, "hangs", "")
 		done.Wait()
-		<-ended // nobody waits for an answer any more
+		<-ended // no caller waits for an answer any more
 		if hangs != "error: too slow" || time.Since(s.begin) != time.Second || s.came[0] != "10 at 2ms" {
 			t.Errorf("the one that hangs: %s after %v, %q came", hangs, time.Since(s.begin), s.came)
 		}
@@ -257,7 +257,7 @@ func TestNotSent(t *testing.T) {
 	})
 }
 
-// An answer that is cut leaves open what became of those that it does not tell of, and of no other.
+// An answer that is cut leaves open what became of the requests that it lacks, and of no others.
 func TestCut(t *testing.T) {
 	for name, row := range map[string]struct {
 		answers []Answer

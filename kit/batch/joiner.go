@@ -49,7 +49,7 @@ type call struct {
 	outcome chan outcome // of one
 	// flight is the batch that the call is in, until it is settled.
 	flight *flight
-	left   bool // nobody waits for the outcome
+	left   bool // the caller no longer waits for the outcome
 }
 
 // outcome is what became of a call: an answer, an error, or that it is to go by itself as the flight.
@@ -88,7 +88,7 @@ func (j *joiner) enter(c *call) {
 	}
 }
 
-// leave says that nobody waits for the call's outcome any more.
+// leave notes that the caller no longer waits for the call's outcome.
 func (j *joiner) leave(c *call) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -107,7 +107,7 @@ func (j *joiner) settled(c *call) {
 	c.flight = nil
 }
 
-// settle tells the call its outcome.
+// settle hands the call its outcome.
 func (j *joiner) settle(c *call, o outcome) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -144,7 +144,7 @@ func (j *joiner) release() {
 	}()
 }
 
-// embark leaves only the calls that somebody waits for and that may still be written.
+// embark returns only the calls that a caller waits for and that may still be written.
 func (j *joiner) embark(f *flight, calls []*call) []*call {
 	embarked := calls[:0]
 	for _, c := range calls {

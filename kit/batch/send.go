@@ -133,7 +133,7 @@ func (j *joiner) refusedBy(response *http.Response, calls []*call) {
 	j.settleAll(calls, func(*call) outcome { return outcome{alone: &flight{}} })
 }
 
-// settleAll tells the calls that are left their outcomes.
+// settleAll hands the calls that are left their outcomes.
 func (j *joiner) settleAll(calls []*call, of func(*call) outcome) {
 	for _, c := range calls {
 		if c != nil {

@@ -1,5 +1,5 @@
 // Package certrequest reads requests for certificates (PKCS #10) in the form in which CertificateSigningRequests carry
-// them. Who checks a request and who signs it read the same one.
+// them. The code that checks a request and the code that signs it read the same one.
 package certrequest
 
 import (
@@ -18,7 +18,7 @@ const (
 	maxRSABits = 8192
 )
 
-// Parse reads the one PEM block that text holds, and checks that whoever made the request has its key. Text in front of
+// Parse reads the one PEM block that text holds, and checks that the requester has its key. Text in front of
 // the block, which tools write there for people, is skipped.
 func Parse(text []byte) (*x509.CertificateRequest, error) {
 	block, rest := pem.Decode(text)

@@ -98,7 +98,7 @@ func TestNoKeyIsTooLargeToLookAt(t *testing.T) {
 	}
 }
 
-// unsigned is a request with an RSA key of that many bits, which nobody has, and a signature that is none.
+// unsigned is a request with an RSA key of that many bits, which no client has, and an invalid signature.
 func unsigned(t *testing.T, bits int) []byte {
 	t.Helper()
 	n := new(big.Int).Lsh(big.NewInt(1), uint(bits-1))

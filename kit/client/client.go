@@ -23,7 +23,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"kubeconfig file; without it the service account of the Pod that this daemon runs in")
 }
 
-// Validate says whether the file is there.
+// Validate checks that the file is there.
 func (o *Options) Validate() error {
 	if o.Kubeconfig == "" {
 		return nil

@@ -57,8 +57,8 @@ func (k Kind[C, T]) Set(list []C, next C, now time.Time) (set []C, changed bool)
 	return set, changed || len(set) < len(list)
 }
 
-// Follow returns the condition with the times that it has after the one of its type in the list, and whether it says
-// anything new. The condition's transition time is not read: it follows from what the list had.
+// Follow returns the condition with the times that it has after the one of its type in the list, and whether it is
+// news. The condition's transition time is not read: it follows from the list.
 func (k Kind[C, T]) Follow(list []C, next C, now time.Time) (followed C, changed bool) {
 	to, stamp := k(&next), metav1.NewTime(now)
 	if last := k.Find(list, to.Type); last != nil {
@@ -71,7 +71,7 @@ func (k Kind[C, T]) Follow(list []C, next C, now time.Time) (followed C, changed
 	return next, true
 }
 
-// follow gives a condition the times that follow from the last one of its type, and says whether it says anything new.
+// follow sets the times of a condition that follow from the last one of its type, and reports whether it is news.
 func (f Fields[T]) follow(last Fields[T], now metav1.Time) (changed bool) {
 	if *f.LastTransitionTime = *last.LastTransitionTime; f.Status != last.Status {
 		*f.LastTransitionTime = now

@@ -26,7 +26,7 @@ func progressing(status corev1.ConditionStatus, reason, message string, transiti
 		Message: message, LastTransitionTime: at(transition), LastUpdateTime: at(update)}
 }
 
-// DEP-042: times say since when a condition holds and when it was last told anew.
+// DEP-042: the times say since when a condition holds and when it was last reported again.
 func TestTimes(t *testing.T) {
 	had := progressing("True", "Created", "made", 1, 2)
 	for _, c := range []struct {
@@ -127,7 +127,7 @@ func TestAnyOrder(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		var list []corev1.PodCondition
 		var order []corev1.PodConditionType
-		if r.IntN(2) == 0 { // a list that somebody else wrote, with a type twice
+		if r.IntN(2) == 0 { // a list that another client wrote, with a type twice
 			list = []corev1.PodCondition{{Type: "T1", Status: "True"}, {Type: "T0", Status: "False"},
 				{Type: "T1", Status: "False"}}
 			order = []corev1.PodConditionType{"T1", "T0"}

@@ -34,7 +34,7 @@ var Namespace Kind[corev1.NamespaceCondition, corev1.NamespaceConditionType] = f
 	}
 }
 
-// Node keeps the conditions of Nodes. Whoever sets one says when it was last looked at: LastHeartbeatTime is no news.
+// Node keeps the conditions of Nodes. The client that sets one says when it last looked: LastHeartbeatTime is no news.
 var Node Kind[corev1.NodeCondition, corev1.NodeConditionType] = func(
 	c *corev1.NodeCondition) Fields[corev1.NodeConditionType] {
 	return Fields[corev1.NodeConditionType]{
@@ -70,7 +70,7 @@ var ReplicaSet Kind[appsv1.ReplicaSetCondition, appsv1.ReplicaSetConditionType] 
 	}
 }
 
-// NodeIsSilent says whether somebody has written that nobody knows how the node is.
+// NodeIsSilent reports whether a controller has noted that the state of the node is unknown.
 func NodeIsSilent(list []corev1.NodeCondition) bool {
 	ready := Node.Find(list, corev1.NodeReady)
 	return ready != nil && ready.Status == corev1.ConditionUnknown

@@ -1,9 +1,9 @@
-// Package connections bounds how many connections a server keeps. Each takes a file descriptor and memory, also one
-// that says nothing; without a bound, whoever reaches the port takes what there is of them, and nobody else is let in.
+// Package connections bounds how many connections a server keeps. Each takes a file descriptor and memory, even a
+// silent one; without a bound, a client that reaches the port can take all of them and lock out the others.
 //
-// A connection is of its network address until its server knows who speaks on it. One address or client has so many at
-// most; with more it loses its oldest. Where all together have more than there may be, the oldest of who has the most
-// is closed: somebody new gets in however many others have.
+// A connection counts for its network address until the server knows the client, and then for the client. One address
+// or client has a bounded number of connections; with more it loses its oldest. If all together have too many, the
+// server closes the oldest connection of the one with the most: a new client gets in however many others have.
 package connections
 
 import (
@@ -17,14 +17,14 @@ import (
 
 // Limits are how many connections there may be.
 type Limits struct {
-	// Unknown is how many of those on which nobody has said who he is, Known how many others.
+	// Unknown is how many connections of unknown clients there may be, Known how many others.
 	Unknown, Known int
 	// PerAddress is how many of the first one network address may have, PerClient how many of the others one client;
 	// zero is a quarter of all.
 	PerAddress, PerClient int
 }
 
-// Within are the limits for a process that may open so many files: of those an eighth for who is unknown, and no more
+// Within are the limits for a process that may open so many files: of those an eighth for unknown clients, and no more
 // than 1,024, and half for the others, and no more than 16,384, of one client 1,024. A connection takes up to 1 MiB of
 // memory, while the header of a request comes on it.
 func Within(files uint64) Limits {

@@ -38,7 +38,7 @@ func (s *silent) Close() error {
 }
 
 // TestWhoHasTheMostLosesTheOldest tries connections in any order against a list of them that is searched through: there
-// are never more than may be, and who loses one has as many as anybody.
+// are never more than may be, and a client that loses one has as many as any.
 func TestWhoHasTheMostLosesTheOldest(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))

@@ -42,7 +42,7 @@ func (w *crowd) remove(c *conn) {
 }
 
 // surplus is the connection that is to be closed because there are too many beside the one that came last: the oldest
-// of its owner if he has too many, else of who has the most; nil if there are not too many.
+// of its owner if that has too many, else of the client with the most; nil if there are not too many.
 func (w *crowd) surplus(last *conn) *conn {
 	if of := w.owners[last.owner]; of.Len() > w.each {
 		return oldest(of)

@@ -35,23 +35,23 @@ func Do(name string, work func()) (broken error) {
 	return nil
 }
 
-// Go does the work in a goroutine of its own. If it panics, that goroutine calls broken with the error of Do; whoever
-// waits for the work must hear of it there, or by what the work defers. Without anybody to tell, broken is nil.
+// Go does the work in a goroutine of its own. If it panics, that goroutine calls broken with the error of Do; a caller
+// that waits for the work must hear of it there, or by what the work defers. If no caller waits, broken is nil.
 func Go(name string, work func(), broken func(error)) {
 	go run(name, work, broken)
 }
 
-// After does the work as time.AfterFunc does, and tells of its panic as Go does.
+// After does the work as time.AfterFunc does, and reports its panic as Go does.
 func After(wait time.Duration, name string, work func(), broken func(error)) *time.Timer {
 	return time.AfterFunc(wait, func() { run(name, work, broken) })
 }
 
-// AtEnd does the work as context.AfterFunc does, and tells of its panic as Go does.
+// AtEnd does the work as context.AfterFunc does, and reports its panic as Go does.
 func AtEnd(ctx context.Context, name string, work func(), broken func(error)) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { run(name, work, broken) })
 }
 
-// Group is goroutines that somebody waits for. The zero value is ready.
+// Group is goroutines that can be waited for. The zero value is ready.
 type Group struct{ running sync.WaitGroup }
 
 // Go is the function of this name, for work that Wait waits for.
@@ -66,7 +66,7 @@ func (g *Group) Go(name string, work func(), broken func(error)) {
 // Wait returns when all work has ended, and broken has been called where it is due.
 func (g *Group) Wait() { g.running.Wait() }
 
-// run contains what tells of a panic as well.
+// run contains panics of the report as well.
 func run(name string, work func(), broken func(error)) {
 	if err := Do(name, work); err != nil && broken != nil {
 		_ = Do(name, func() { broken(err) })

@@ -45,7 +45,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// Neither the work of a goroutine nor what tells of its panic ends the process, and who waits hears of it first.
+// Neither the work of a goroutine nor the report of its panic ends the process, and the waiting caller hears of it
+// first.
 func TestGroup(t *testing.T) {
 	var group contained.Group
 	done, told := false, ""
@@ -59,7 +60,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// Whatever starts it, a goroutine tells of its panic.
+// Whatever starts it, a goroutine reports its panic.
 func TestGoroutines(t *testing.T) {
 	breaks := func() { panic("no such case") }
 	told := make(chan error)

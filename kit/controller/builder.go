@@ -13,7 +13,7 @@ import (
 )
 
 // Builder puts a controller together: what makes a pass, what wakes an object up for one, and what else belongs to a
-// term. Its steps return no errors: Runnable returns the first one, those that Setup.Check was told of included.
+// term. Its steps return no errors: Runnable returns the first one, including those passed to Setup.Check.
 type Builder[request comparable] struct {
 	setup *Setup
 	built ctrl.TypedController[request]
@@ -41,7 +41,8 @@ func (b *Builder[request]) Watch(sources ...source.TypedSource[request]) *Builde
 	return b
 }
 
-// Queue gives the queue to who adds to it of its own accord, at the start of the term and before the first pass.
+// Queue gives the queue to a source that adds to it of its own accord, at the start of the term and before the first
+// pass.
 func (b *Builder[request]) Queue(take func(Queue[request])) *Builder[request] {
 	return b.Watch(source.TypedFunc[request](func(_ context.Context, q Queue[request]) error {
 		take(q)

@@ -119,7 +119,7 @@ func TestTermFails(t *testing.T) {
 	}
 }
 
-// The first thing that is wrong is told, and what comes after it does no harm.
+// The first error is returned, and what comes after it does no harm.
 func TestWhatCannotBeBuilt(t *testing.T) {
 	var l log
 	s := newSetup(&informertest.FakeInformers{Error: errors.New("no informers")})
@@ -135,7 +135,7 @@ func TestWhatCannotBeBuilt(t *testing.T) {
 	}
 }
 
-// Each tells of an object that changed as it was and as it is.
+// Each gets a changed object as it was and as it is.
 func TestEach(t *testing.T) {
 	var l log
 	pod := func(name string) *corev1.Pod { p := &corev1.Pod{}; p.Name = name; return p }
@@ -148,7 +148,7 @@ func TestEach(t *testing.T) {
 	l.check(t, "gone")
 }
 
-// Follow tells of an object that was made again under its name that it is gone, and of the other that it is there.
+// Follow reports an object that was recreated under its name as gone, and the other as there.
 func TestFollow(t *testing.T) {
 	var l log
 	pod := func(name, uid string) *corev1.Pod {

@@ -46,10 +46,10 @@ type Registration struct {
 	Rules []rbacv1.PolicyRule
 	// Index adds field indexes to the cache before it starts; nil adds none. It runs once per process.
 	Index func(ctx context.Context, indexer client.FieldIndexer) error
-	// Explains are the kinds of objects that the controller tells about, for example "Deployment": the first by
-	// Setup.Explain, the others by Setup.ExplainKind. Several may tell about one kind.
+	// Explains are the kinds of objects that the controller explains, for example "Deployment": the first by
+	// Setup.Explain, the others by Setup.ExplainKind. Several may explain one kind.
 	Explains []string
-	// Setup builds the controller anew each time its Lease is won.
+	// Setup builds the controller again each time its Lease is won.
 	Setup func(s *Setup) (Runnable, error)
 }
 
@@ -69,10 +69,10 @@ type Setup struct {
 	state    *introspect.State
 	explains []string
 	explain  func(kind string, e introspect.Explainer)
-	wrong    error // the first that Check was told of
+	wrong    error // the first that Check got
 }
 
-// Check is told of the error of a part that is being set up, or nil; Builder.Runnable returns the first.
+// Check takes the error of a part that is being set up, or nil; Builder.Runnable returns the first.
 func (s *Setup) Check(err error) {
 	if s.wrong == nil {
 		s.wrong = err
@@ -102,7 +102,7 @@ type Options struct {
 	// Cache may narrow what is cached, by object; the zero value caches whole objects without managed fields.
 	Cache cache.Options
 	Log   *zap.Logger
-	// State is told of leases, queues and errors.
+	// State is notified of leases, queues and errors.
 	State *introspect.State
 	// Election says how the process stands for the Leases.
 	Election election.Options
@@ -135,7 +135,7 @@ func New(o Options) (*Group, error) {
 	return g, nil
 }
 
-// Synced says whether the caches that are in use have been filled; nil means yes. It serves as readiness check.
+// Synced returns an error until the caches that are in use have been filled. It serves as readiness check.
 func (g *Group) Synced() error {
 	g.mu.Lock()
 	c := g.cluster

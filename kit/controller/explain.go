@@ -8,7 +8,7 @@ import (
 	"keelson.dev/kit/introspect"
 )
 
-// explains says who tells about which kind.
+// explains says which controllers explain which kind.
 type explains struct{ controller, kind string }
 
 // Explain answers for objects of the first kind that the controller's Registration names, as long as the controller
@@ -18,7 +18,7 @@ func (s *Setup) Explain(e introspect.Explainer) { s.ExplainKind(s.explains[0], e
 // ExplainKind is Explain for another kind of them.
 func (s *Setup) ExplainKind(kind string, e introspect.Explainer) { s.explain(kind, e) }
 
-// addExplainers has introspection ask every controller that tells about a kind.
+// addExplainers has introspection ask every controller that explains a kind.
 func (g *Group) addExplainers() {
 	kinds := map[string][]string{}
 	for _, r := range g.options.Controllers {
@@ -35,7 +35,7 @@ func (g *Group) addExplainers() {
 	}
 }
 
-// severalExplain has each of the controllers tell what it does, with its name before it.
+// severalExplain has each of the controllers explain what it does, with its name before it.
 func (g *Group) severalExplain(kind string, names []string) introspect.Explainer {
 	return func(ctx context.Context, namespace, object string) (all introspect.Explanation, known bool) {
 		var said []string
@@ -53,7 +53,7 @@ func (g *Group) severalExplain(kind string, names []string) introspect.Explainer
 	}
 }
 
-// explainer answers for a controller: by what it knows while it leads here, and else by who does.
+// explainer answers for a controller: by what it knows while it leads here, and else by the leader.
 func (g *Group) explainer(who explains) introspect.Explainer {
 	role := g.options.Service + "." + who.controller
 	return func(ctx context.Context, namespace, object string) (introspect.Explanation, bool) {

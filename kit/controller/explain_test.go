@@ -12,7 +12,7 @@ import (
 	"keelson.dev/kit/introspect"
 )
 
-// Who leads explains by what it knows; who does not says who does.
+// The leader explains by what it knows; a standby names the leader.
 func TestExplain(t *testing.T) {
 	state := introspect.NewState("test", "v0")
 	g, err := New(Options{Service: "test", Config: &rest.Config{Host: "http://apiserver"}, Scheme: scheme.Scheme,
@@ -41,7 +41,7 @@ func TestExplain(t *testing.T) {
 	says("does not lead test.job")
 }
 
-// Where several controllers tell about a kind, each is heard.
+// If several controllers explain a kind, each is asked.
 func TestSeveralExplain(t *testing.T) {
 	state := introspect.NewState("test", "v0")
 	g, err := New(Options{Service: "test", Config: &rest.Config{Host: "http://apiserver"}, Scheme: scheme.Scheme,

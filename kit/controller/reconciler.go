@@ -46,7 +46,7 @@ func newReconciler[request comparable](s *Setup, concurrent int,
 	return c, nil
 }
 
-// reporting tells introspection of errors.
+// reporting reports errors to introspection.
 type reporting[request comparable] struct {
 	next  reconcile.TypedReconciler[request]
 	setup *Setup

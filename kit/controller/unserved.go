@@ -17,7 +17,7 @@ import (
 // that: it is said once, and then ever more rarely.
 var repeats = backoff.Policy{First: 10 * time.Minute, Max: 24 * time.Hour}
 
-// waitsForKinds is how long a controller waits for the kinds that it watches before it begins anew.
+// waitsForKinds is how long a controller waits for the kinds that it watches before it starts over.
 const waitsForKinds = 24 * time.Hour
 
 // unservedSink says of kinds that are not served that they are waited for, and hands on all else.

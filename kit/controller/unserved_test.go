@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A kind that is not served is told of once, as no error, and again ever more rarely; of other errors nothing is lost.
+// A kind that is not served is logged once, as no error, and again ever more rarely; of other errors nothing is lost.
 func TestUnservedKindsAreToldOfRarely(t *testing.T) {
 	core, logged := observer.New(zap.DebugLevel)
 	now := time.Unix(0, 0)

@@ -35,7 +35,7 @@ func Each[O client.Object, request comparable](wake func(O, Queue[request])) han
 }
 
 // Follow calls set with each object that is new or changed, and gone with each that is no longer there. Objects are
-// told apart by their UIDs: one that was made again under its name while the watch was interrupted is another.
+// distinguished by their UIDs: one that was recreated under its name while the watch was interrupted is another.
 func Follow[O client.Object, request comparable](set, gone func(O, Queue[request])) handler.TypedFuncs[O, request] {
 	return handler.TypedFuncs[O, request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[O], q Queue[request]) { set(e.Object, q) },

@@ -19,19 +19,19 @@ const (
 )
 
 // conn takes what is written and sends it soon after, in order. As that of a socket, its Write says that bytes were
-// taken, not that they have arrived: what goes wrong with them the next Write tells, and what reads.
+// taken, not that they have arrived: the next Write returns their errors, and so does Read.
 type conn struct {
 	net.Conn
 
 	mu sync.Mutex
-	// changed tells writers that there is room, or that there will be none.
+	// changed signals writers that there is room, or that there will be none.
 	changed sync.Cond
 	// waiting is what was taken and is not being sent.
 	waiting []byte
 	// sending says that a goroutine sends.
 	sending bool
 	closed  bool
-	// failure is why nothing is sent any more. Time that has run out may be given anew, which terms counts.
+	// failure is why nothing is sent any more. A deadline that has passed may be replaced, which terms counts.
 	failure error
 	terms   int
 }
@@ -143,7 +143,7 @@ func (c *conn) Close() error {
 	}
 	c.closed = true
 	c.changed.Broadcast()
-	// TLS closes with a deadline that is over already, so that nobody writes any more.
+	// TLS closes with a deadline that is over already, so that no further write succeeds.
 	_ = c.allow(time.Now().Add(linger))
 	if !c.sending {
 		return c.Conn.Close()

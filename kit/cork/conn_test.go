@@ -77,7 +77,7 @@ func TestWritesGoTogether(t *testing.T) {
 	})
 }
 
-// Who is ready to write when something is to be sent writes first.
+// A goroutine that is ready to write when something is to be sent writes first.
 func TestOthersWriteFirst(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	joined := 0
@@ -100,7 +100,7 @@ func TestOthersWriteFirst(t *testing.T) {
 	}
 }
 
-// Whoever writes, however much and at whatever pace it is read: each write arrives whole, and after those before it.
+// However many goroutines write, how much, and at whatever pace it is read: each write arrives whole, and in order.
 func TestWholeAndInOrder(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestCloseSendsWhatWaits(t *testing.T) {
 	}
 }
 
-// Nobody is waited for longer than half a minute after Close.
+// After Close, the connection waits for its peer for half a minute at most.
 func TestCloseOfAPeerThatReadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _, far := pipe(t)
@@ -239,7 +239,7 @@ func TestCloseOfAPeerThatReadsNothing(t *testing.T) {
 	})
 }
 
-// A connection that breaks tells who writes next, and who waits for room.
+// A connection that breaks fails the next writer, and writers that wait for room.
 func TestBroken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _, far := pipe(t)

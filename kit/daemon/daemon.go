@@ -69,7 +69,8 @@ type Environment struct {
 	State *introspect.State
 }
 
-// NewEnvironment returns the environment of a daemon inside another process: it logs nothing and nobody looks at it.
+// NewEnvironment returns the environment of a daemon inside another process: it logs nothing and serves no
+// introspection.
 func NewEnvironment(name string) *Environment {
 	return &Environment{
 		Log: zap.NewNop(), Live: &telemetry.Health{}, Ready: &telemetry.Health{},

@@ -1,4 +1,4 @@
-// Package defaultclass tells which StorageClass or IngressClass objects that name none belong to.
+// Package defaultclass decides which StorageClass or IngressClass objects that name none belong to.
 package defaultclass
 
 import (

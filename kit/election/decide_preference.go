@@ -14,8 +14,8 @@ const (
 	absence = 45 * time.Second
 	// glance is how often a fallback looks at a Lease that it leaves to others.
 	glance = 5 * time.Second
-	// inattention is how long a fallback may not have looked without beginning anew: while the apiserver is away, or
-	// the fallback sleeps, nobody is seen to renew.
+	// inattention is how long a fallback may not have looked without starting over: while the apiserver is away, or the
+	// fallback sleeps, it sees no renewal.
 	inattention = 3 * glance
 )
 
@@ -63,7 +63,7 @@ func (c *candidacy) mayStand(lease view, stretch int) bool {
 	return unchanged >= time.Duration(stretch)*absence
 }
 
-// asks is whether the process is to say that it is preferred to who holds the Lease.
+// asks reports whether the process is to say that it is preferred to the holder of the Lease.
 func (c *candidacy) asks(lease view) bool {
 	return !c.fallback && lease.preferred == "" && lease.holder != "" && lease.holder != c.identity &&
 		c.looked-c.begun >= settling

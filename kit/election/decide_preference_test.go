@@ -86,8 +86,8 @@ func TestTimeWithoutLooksDoesNotCount(t *testing.T) {
 	}
 }
 
-// Whatever is seen when: a fallback does not take what a preferred candidate renews, and takes at the latest a look
-// after absence what nobody does; and what it may take it may take until the Lease changes.
+// Whatever it sees, and when: a fallback does not take a Lease that a preferred candidate renews, and takes one that no
+// candidate renews at the latest a look after absence; and what it may take it may take until the Lease changes.
 func TestPreferenceProperties(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 1))

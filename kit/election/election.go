@@ -38,7 +38,7 @@ const Namespace = "kube-system"
 // restartPause keeps a role whose work ends at once from spinning.
 const restartPause = time.Second
 
-// Observer is told of every change; introspect.State is one. Calls come from one goroutine per role.
+// Observer is notified of every change; introspect.State is one. Calls come from one goroutine per role.
 type Observer interface {
 	Campaigning(role string)
 	Leading(role, identity string)

@@ -29,7 +29,7 @@ type field struct {
 	leader   *candidate
 	terms    []*candidate // who led, in order
 	vacated  time.Time
-	vacant   time.Duration // the last time for which nobody led
+	vacant   time.Duration // how long there was no leader the last time
 	running  sync.WaitGroup
 	standing []*candidate
 }
@@ -175,7 +175,7 @@ func onField(t *testing.T, test func(*field)) {
 	})
 }
 
-// A fallback leads where there is nobody else, at once, and hands over to who is preferred in seconds.
+// A fallback leads at once if there is no other candidate, and hands over to a preferred one in seconds.
 func TestAFallbackHandsOver(t *testing.T) {
 	onField(t, func(f *field) {
 		fallback := f.start("fallback", true)
@@ -208,7 +208,7 @@ func TestAFallbackHandsOver(t *testing.T) {
 	})
 }
 
-// Of several preferred candidates those that wait take over from the one that leads, before any fallback.
+// Preferred candidates that wait take over from one that leads, before any fallback.
 func TestPreferredCandidatesFollowEachOther(t *testing.T) {
 	onField(t, func(f *field) {
 		f.start("fallback", true)
@@ -234,7 +234,7 @@ func TestPreferredCandidatesFollowEachOther(t *testing.T) {
 	})
 }
 
-// A fallback takes back what is left to nobody: in about a minute after a kill, sooner what was given up.
+// A fallback takes back a Lease without a candidate: in about a minute after a kill, sooner if it was given up.
 func TestAFallbackTakesBack(t *testing.T) {
 	for _, test := range []struct {
 		name        string
@@ -270,7 +270,8 @@ func TestAFallbackTakesBack(t *testing.T) {
 	}
 }
 
-// Who asked and went before the Lease was his leaves it to nobody for no longer than who led.
+// A candidate that asked for the Lease and is gone before it got it leaves the Lease vacant for no longer than a
+// leader.
 func TestWhoAskedMayGo(t *testing.T) {
 	onField(t, func(f *field) {
 		fallback := f.start("fallback", true)
@@ -293,7 +294,8 @@ func TestWhoAskedMayGo(t *testing.T) {
 	})
 }
 
-// A fallback that starts anew, as with the machine, waits for who was preferred before, and not for ever.
+// A fallback that starts again, as with the machine, waits for the candidate that was preferred before, but not for
+// ever.
 func TestAFallbackThatStartsAnewWaits(t *testing.T) {
 	onField(t, func(f *field) {
 		f.start("fallback", true)
@@ -316,7 +318,7 @@ func TestAFallbackThatStartsAnewWaits(t *testing.T) {
 	})
 }
 
-// While the apiserver is away nobody renews, and nobody is thought to be gone.
+// While the apiserver is away no candidate renews, and none is taken for gone.
 func TestAnAwayAPIServerIsNoAbsence(t *testing.T) {
 	onField(t, func(f *field) {
 		fallback, preferred := f.start("fallback", true), f.start("preferred", false)
@@ -366,7 +368,8 @@ func TestReleaseOfALeaseThatIsAskedFor(t *testing.T) {
 	}
 }
 
-// Whoever comes, goes, is killed or cut off when: there is one leader at most, and once it is quiet the right one.
+// Whichever candidates come, go, are killed or cut off, and when: there is one leader at most, and once it is quiet the
+// right one.
 func TestHandOversOfAllKinds(t *testing.T) {
 	for seed := range uint64(12) {
 		onField(t, func(f *field) {

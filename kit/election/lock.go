@@ -9,7 +9,7 @@ import (
 )
 
 // timedLock is the Lease as client-go's elector sees it, which tries to renew it a little more often than at every
-// RetryPeriod of the plan. It tells the term of each renewal, writes how long the Lease lasts at the elector's pace,
+// RetryPeriod of the plan. It notifies the term of each renewal, writes how long the Lease lasts at the elector's pace,
 // skips renewals that are not due at the pace at which the last one was sent, and lets those of all roles of the
 // process begin at the same moment: an idle mesh does little else than to renew its Leases, and what goes together
 // costs a fraction.
@@ -34,7 +34,7 @@ func (l timedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord,
 	case !l.candidacy.mayStand(lease, l.elector.stretch()):
 		l.term.yield()
 	case l.candidacy.asks(lease):
-		// Who is refused asks again at the next look.
+		// A candidate that is refused asks again at the next look.
 		_ = l.elector.timed(ctx, func(ctx context.Context, _ time.Duration, _ Timing) error { return l.ask(ctx) })
 	}
 	return record, raw, nil
@@ -100,7 +100,7 @@ func (e *Elector) timed(ctx context.Context,
 	defer cancel()
 	err := send(attempt, sent, timing)
 	if ctx.Err() != nil {
-		// Nobody waited for the answer.
+		// The caller no longer waited for the answer.
 		return err
 	}
 	e.mu.Lock()

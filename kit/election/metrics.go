@@ -13,7 +13,7 @@ var leading = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 	Help: "Whether this process leads the role whose Lease has the name: 1 while it does its work, else 0.",
 }, []string{"name"})
 
-// Metrics tell of the roles for which this process has stood whether it leads them.
+// Metrics show for each role for which this process has stood whether it leads.
 func Metrics() []prometheus.Collector { return []prometheus.Collector{leading} }
 
 // shown is lead with the gauge at 1 meanwhile.

@@ -10,8 +10,8 @@ const (
 )
 
 // pace is how much longer than planned Leases last and are renewed, by how long the apiserver took for answers. Without
-// it, a machine too slow for the plan loses all Leases at once, and what each then does to stand again, to start its
-// work anew and to give the Lease up keeps it as slow.
+// it, a machine too slow for the plan loses all Leases at once, and the work of standing again, starting again and
+// giving the Lease up keeps it as slow.
 type pace struct {
 	// stretch is 1, 2 or 4.
 	stretch int

@@ -76,7 +76,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// Whatever renewals reach the server or only seem to be lost, and however long each is for: nobody relies on a Lease
+// Whatever renewals reach the server or only seem to be lost, and however long each is for: no leader relies on a Lease
 // that a standby may take. A standby takes it when it has seen no newer renewal for as long as the last one says.
 func TestNoTermOutlastsWhatAStandbyMayHaveSeen(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -106,8 +106,8 @@ func TestNoTermOutlastsWhatAStandbyMayHaveSeen(t *testing.T) {
 	}
 }
 
-// slowAPI is an apiserver with one Lease that takes its time for each answer, and goes on with a request that nobody
-// waits for any more.
+// slowAPI is an apiserver with one Lease that takes its time for each answer, and completes a request even if its
+// client no longer waits.
 type slowAPI struct {
 	mu    sync.Mutex // guards what follows
 	delay time.Duration
@@ -210,7 +210,7 @@ func TestASlowMachineLeadsOn(t *testing.T) {
 				time.Sleep(10 * time.Minute)
 				stop()
 				<-over
-				time.Sleep(delay) // What nobody waits for any more is still under way.
+				time.Sleep(delay) // An abandoned request is still under way.
 				if terms > 3 {
 					t.Errorf("%d terms: each starts all of the role's work anew", terms)
 				}
@@ -375,7 +375,7 @@ func TestRolesRenewAtTheSameMoments(t *testing.T) {
 	})
 }
 
-// A term ends when its Lease is no longer relied upon, 6 s after the last renewal, also where nothing is written and
+// A term ends when its leader no longer relies on its Lease, 6 s after the last renewal, even if nothing is written and
 // the elector itself would go on trying.
 func TestATermEndsByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 )
 
 // term is one attempt to lead: not begun, serving, or over. It settles the race between winning the Lease, which
-// client-go tells from a goroutine of its own, and being told to stop, and it knows how long the Lease is held for
+// client-go reports from a goroutine of its own, and being told to stop, and it knows how long the Lease is held for
 // certain.
 type term struct {
 	role  string
@@ -20,7 +20,7 @@ type term struct {
 	held  bool          // whether the server has taken a renewal
 	last  time.Duration // when the last renewal that the server took was sent
 	next  time.Duration // from when on the Lease is to be renewed
-	until time.Duration // how long the Lease is relied upon
+	until time.Duration // how long the leader relies on the Lease
 	timer *time.Timer   // ends the term then
 	lost  bool          // for good: a Lease that is won back begins another term
 	begun bool
@@ -100,8 +100,8 @@ func (t *term) apart(now, period time.Duration) time.Duration {
 	return wait
 }
 
-// renewing says that a renewal is being sent. A standby may see it without the answer coming back here, so that one for
-// a shorter time shortens what is relied upon at once.
+// renewing notes that a renewal is being sent. A standby may see it even if the answer does not come back here, so a
+// renewal for a shorter time shortens the term at once.
 func (t *term) renewing(sent time.Duration, timing Timing) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,8 +110,8 @@ func (t *term) renewing(sent time.Duration, timing Timing) {
 	}
 }
 
-// renewed says that the server took a renewal. A standby cannot have seen it before it was sent, so the Lease holds for
-// its whole duration from then on; what is between that and the deadline is left to writes that are on their way.
+// renewed notes that the server took a renewal. A standby cannot have seen it before it was sent, so the Lease holds
+// for its whole duration from then on; the time between the deadline and that is left to writes that are on their way.
 func (t *term) renewed(sent time.Duration, timing Timing) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -62,7 +62,7 @@ func (c *correlator) correlate(e *corev1.Event) (write, bool) {
 	return write{event: e, again: again}, true
 }
 
-// streamOf names what a flood is told by: the source, the object and the Event's type.
+// streamOf names what a flood is recognized by: the source, the object and the Event's type.
 func streamOf(e *corev1.Event) string {
 	about := &e.InvolvedObject
 	return strings.Join([]string{e.Source.Component, e.Source.Host, about.Kind, about.Namespace, about.Name,

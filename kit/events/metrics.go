@@ -29,7 +29,7 @@ var (
 	}, []string{"reason"})
 )
 
-// Metrics tell what the pools of this process do.
+// Metrics show what the pools of this process do.
 func Metrics() []prometheus.Collector { return []prometheus.Collector{requests, batchSize, dropped} }
 
 func outcome(err error) string {

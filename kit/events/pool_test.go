@@ -99,7 +99,7 @@ func (c *call) fail(code int, reason metav1.StatusReason) {
 		Status: metav1.StatusFailure, Reason: reason}
 }
 
-// String tells the verb and what the Events are about and why, or how often.
+// String returns the verb and what the Events are about and why, or how often.
 func (c *call) String() string {
 	var parts []string
 	for _, e := range c.events {
@@ -344,7 +344,7 @@ func TestEventsAreSentAgain(t *testing.T) {
 	})
 }
 
-// What is refused is told as an error, but for what is about something that goes with its namespace, or has gone.
+// A refusal is logged as an error, except of an Event about an object that goes with its namespace, or is gone.
 func TestWhichRefusalsAreTold(t *testing.T) {
 	refused := apierrors.NewForbidden(corev1.Resource("events"), "e", errors.New("not yours"))
 	for _, row := range []struct {
@@ -377,7 +377,7 @@ func TestRefusedBatch(t *testing.T) {
 	})
 }
 
-// What is counted up may be gone, and is created anew then; order is kept across a failure.
+// An event that is to be counted up may be gone, and is created again then; a failure does not change the order.
 func TestPatchesFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool, server := start(t)
@@ -403,7 +403,7 @@ func TestPatchesFail(t *testing.T) {
 	})
 }
 
-// Whoever records never waits: 10,000 Events may wait besides those under way, and what comes beyond is counted. An
+// A recorder never waits: 10,000 Events may wait besides those under way, and what comes beyond is counted. An
 // apiserver that is away for long loses a round, and gets the next.
 func TestEventsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -132,7 +132,7 @@ func (s *sink) settled(err error, ending bool, w write) bool {
 	return true
 }
 
-// isNews is whether a refusal tells anybody something: one about what goes, or has gone, with its namespace does not.
+// isNews reports whether a refusal is worth logging: one of an object that goes, or is gone, with its namespace is not.
 func isNews(refusal error, ending bool) bool { return !ending && !apierrors.IsNotFound(refusal) }
 
 // passing is whether the same request may succeed later: the apiserver could not be reached, or had no time.

@@ -1,5 +1,5 @@
-// Package explain tells users what a decision of a controller or collector came to: what the next pass does, what it
-// waits for, since when, and what ends that. It is the decision that acts which is asked.
+// Package explain explains to users the result of a decision of a controller or collector: what the next pass does,
+// what it waits for, since when, and what ends that. It is the decision that acts which is asked.
 //
 //	account.go     what a decision came to, in words (pure)
 //	explainer.go   asks a controller's decision about an object
@@ -20,15 +20,15 @@ type Account struct {
 	Does []string
 	// Waits are what the decision waits for, the first the most telling.
 	Waits []Wait
-	// Settled says how things stand, and is told where there is nothing to do or to wait for.
+	// Settled says how things stand, and is shown if there is nothing to do or to wait for.
 	Settled string
-	// Whole has the summary tell everything, not the first of each with the number of the others.
+	// Whole has the summary list everything, not the first of each with the number of the others.
 	Whole bool
 }
 
 // Wait is one thing that a decision waits for.
 type Wait struct {
-	// Since is when the wait began; zero where nothing tells.
+	// Since is when the wait began; zero if it is not known.
 	Since time.Time
 	// Reason is CamelCase, as in Events.
 	Reason string

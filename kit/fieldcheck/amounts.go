@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// NotNegative is what amounts below zero are told.
+// NotNegative is the error for amounts below zero.
 const NotNegative = "must be greater than or equal to 0"
 
 // Amounts wants well-formed names of resources and amounts of 0 or more.

@@ -114,7 +114,7 @@ func Percent(value intstr.IntOrString) (percent int, ok bool) {
 	return percent, true
 }
 
-// IsZero tells whether value is 0 or "0%".
+// IsZero reports whether value is 0 or "0%".
 func IsZero(value intstr.IntOrString) bool {
 	if percent, ok := Percent(value); ok {
 		return percent == 0

@@ -102,7 +102,7 @@ func TestCollisionCount(t *testing.T) {
 	}
 }
 
-// What a driver is told is bounded: 512 parameters, and 256 KiB of keys and values together.
+// The parameters of a driver are bounded: 512 parameters, and 256 KiB of keys and values together.
 func TestParameters(t *testing.T) {
 	many := func(n int) map[string]string {
 		out := map[string]string{}

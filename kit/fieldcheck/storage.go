@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The API's limits of what a driver is told: how many parameters, and the bytes of all keys and values together.
+// The API's limits of the parameters of a driver: how many parameters, and the bytes of all keys and values together.
 const (
 	maxParameters     = 512
 	maxParameterBytes = 256 * 1024
@@ -25,7 +25,7 @@ func DriverName(name string) []string {
 	return messages
 }
 
-// Parameters checks what a driver is told; only it knows what that means.
+// Parameters checks the parameters of a driver; only it knows what that means.
 func Parameters(parameters map[string]string, path *field.Path) field.ErrorList {
 	if len(parameters) > maxParameters {
 		return field.ErrorList{field.TooMany(path, len(parameters), maxParameters)}

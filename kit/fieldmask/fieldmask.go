@@ -1,5 +1,5 @@
-// Package fieldmask drops what a daemon does not read of the objects that it watches from the bytes that come, so that
-// nobody decodes it: of any object its managed fields, of a kind with a rule all that the rule does not name.
+// Package fieldmask drops the fields that a daemon does not read from the encoded objects that it watches, before they
+// are decoded: the managed fields of any object, and of a kind with a rule all that the rule does not name.
 //
 //	fieldmask.go  rules, and what they are in field numbers
 //	decide.go     one watch event with and without them (pure)

@@ -114,7 +114,7 @@ func filled(t *testing.T, k schema.GroupVersionKind, seed int64) runtime.Object 
 	return object
 }
 
-// Of every kind, what is decoded of masked bytes is what is decoded of all of them without what the mask drops.
+// For every kind, decoding masked bytes gives the same as decoding all of them and dropping what the mask drops.
 func TestMaskedIsDecodedAndCleared(t *testing.T) {
 	mask, dropped := newMask(t, podRule), 0
 	for _, k := range kinds() {

@@ -19,9 +19,9 @@ import (
 // NewInformer makes an informer, as controller-runtime's cache has it made.
 type NewInformer = func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
 
-// Informers returns how to make informers over a connection without a mask. Of kinds that share fields they watch all
-// objects of the cluster that their rule selects, and decode each event where it lies; those that are alike share
-// memory, so that nobody may change what is in them.
+// Informers returns how to make informers over a connection without a mask. For kinds that share fields, the informers
+// watch all objects of the cluster that the rule of the kind selects, and decode each event where it lies. Objects that
+// are alike share memory, so a reader must not change what is in them.
 func (m *Mask) Informers(config *rest.Config) (NewInformer, error) {
 	watches := map[reflect.Type]cache.WatchFuncWithContext{}
 	for _, s := range m.shared {

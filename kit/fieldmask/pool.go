@@ -11,8 +11,7 @@ type Pool[T any] struct {
 	known map[string]T
 }
 
-// NewPool returns one that remembers so many different things at most; beyond that they are forgotten and gathered
-// anew.
+// NewPool returns one that remembers so many different values at most; beyond that it forgets them and gathers again.
 func NewPool[T any](most int) *Pool[T] { return &Pool[T]{most: most, known: map[string]T{}} }
 
 // Share returns what all share under the key, which is made if it is the first.

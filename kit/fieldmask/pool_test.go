@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is shared is bounded: beyond it, it is gathered anew.
+// The pool is bounded: beyond its bound it gathers again.
 func TestThePoolIsBounded(t *testing.T) {
 	p := NewPool[*int](10_000)
 	share := func(key string) *int { return p.Share([]byte(key), func() *int { return new(int) }) }

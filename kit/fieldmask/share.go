@@ -123,7 +123,7 @@ func (s *sharing) begin(into reflect.Value, raw []byte) (own []byte, err error) 
 	return own, nil
 }
 
-// prototype returns the object of what is shared. Those that nobody has asked for lately are forgotten.
+// prototype returns the object of what is shared. It forgets those that were not used lately.
 func (s *sharing) prototype(shared []byte) (object, error) {
 	if known := s.recent[string(shared)]; known != nil {
 		return known, nil

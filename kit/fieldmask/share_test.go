@@ -121,7 +121,7 @@ func TestWhoSharesMemory(t *testing.T) {
 	}
 }
 
-// The memory of objects that are alike is not taken anew with each.
+// Objects that are alike do not each take memory again.
 func TestSharedCostsOnce(t *testing.T) {
 	raw := encodePod(t, newPod("a", "1", "web"))
 	cost := func(mask *Mask) float64 {
@@ -220,7 +220,7 @@ func TestInformers(t *testing.T) {
 	}
 }
 
-// Of a kind without a rule a client gets what it got before.
+// A client gets a kind without a rule as before.
 func TestOthersAreDecodedWhole(t *testing.T) {
 	mask := newMask(t, sharedRule)
 	for _, k := range kinds() {

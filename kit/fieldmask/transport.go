@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// headSize is how many bytes tell the length of an event.
+	// headSize is how many bytes encode the length of an event.
 	headSize = 4
 	// largest is the longest event that is looked into: clients take no longer ones.
 	largest = 16 << 20
@@ -49,7 +49,7 @@ func (t transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 var _ utilnet.RoundTripperWrapper = transport{}
 
-// isWatch says whether a body of this type is events in protobuf.
+// isWatch reports whether a body of this type is events in protobuf.
 func isWatch(contentType string) bool {
 	return strings.HasPrefix(contentType, runtime.ContentTypeProtobuf) && strings.Contains(contentType, ";stream=watch")
 }

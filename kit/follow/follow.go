@@ -1,4 +1,4 @@
-// Package follow tells what an informer's objects come to, object by object. It is the only place that knows how an
+// Package follow reports the changes of an informer's objects, object by object. It is the only place that knows how an
 // informer speaks: a linter forbids client-go's handlers elsewhere.
 package follow
 
@@ -10,7 +10,7 @@ import (
 // Handler calls set with every object that is new or changed, and gone with every one that is no longer there, in the
 // state that was known last.
 //
-// Objects are told apart by their UID. An informer knows them by name: one that was deleted and made again while the
+// Objects are distinguished by their UID. An informer knows them by name: one that was deleted and made again while the
 // watch was interrupted comes as an update of the first to the second. The handler calls gone for the first and set for
 // the second.
 func Handler[T metav1.Object](set, gone func(T)) cache.ResourceEventHandler {

@@ -51,7 +51,7 @@ func (s *server) Watch(options metav1.ListOptions) (watch.Interface, error) {
 
 func (s *server) IsWatchListSemanticsUnSupported() bool { return true }
 
-// interrupted is what happens while nobody watches: the next list shows these Pods.
+// interrupted sets what happens while there is no watch: the next list shows these Pods.
 func (s *server) interrupted(pods ...corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +64,7 @@ func pod(name string, uid types.UID) corev1.Pod {
 	return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid, ResourceVersion: string(uid)}}
 }
 
-// What happens while a watch is interrupted is told as it was: also when a name has come to mean another object.
+// What happens while a watch is interrupted is reported as it was, even when a name has come to mean another object.
 func TestAnInterruptedWatchHidesNoObjectsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{pods: []corev1.Pod{pod("a", "1"), pod("b", "2")}}

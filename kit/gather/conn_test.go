@@ -13,7 +13,7 @@ import (
 
 const pause = 10 * time.Millisecond
 
-// feed is a socket that bytes come to, and which tells when it was read.
+// feed is a socket that bytes come to, and which reports when it was read.
 type feed struct {
 	arrived chan byte
 	reads   []int
@@ -121,7 +121,7 @@ func TestPace(t *testing.T) {
 		"some at once":              {ms(100, 100, 100), ms(100, 100, 100), 1},
 		"two with a while between":  {ms(100, 116), ms(100, 116), 2},
 		"many with a while between": {ms(100, 200, 300, 400), ms(100, 200, 300, 400), 4},
-		// The second tells that there are many; the third and the fourth wait.
+		// The second shows that there are many; the third and the fourth wait.
 		"many":                   {ms(100, 101, 102, 110, 112, 119), ms(100, 101, 111, 111, 121, 121), 4},
 		"many, and then silence": {ms(100, 101, 102, 200, 300), ms(100, 101, 111, 200, 300), 5},
 	} {
@@ -159,7 +159,7 @@ func TestBulk(t *testing.T) {
 	}
 }
 
-// Of what comes every millisecond ten are read together, and nothing waits longer than the pause.
+// Ten chunks that come a millisecond apart are read together, and nothing waits longer than the pause.
 func TestManyAreReadTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var times []time.Duration

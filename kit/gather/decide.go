@@ -9,6 +9,6 @@ const (
 	much = room / 2
 )
 
-// paced says whether what comes next is left to gather: what there was is little, and has come soon after what was
-// before it. Of a connection that is quiet for longer everything is read as it comes, and so is what comes in bulk.
+// paced reports whether to wait before the next read, so that more gathers: the last read got little, soon after the
+// one before it. Whatever comes on a connection that was quiet for longer is read as it comes, and so is bulk.
 func paced(read int, gap, pause time.Duration) bool { return read < much && gap <= pause+pause/2 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Watches share a connection of their own; all else goes over another, which nobody paces.
+// Watches share a connection of their own; all else goes over another, which is not paced.
 func TestWatchesHaveTheirConnection(t *testing.T) {
 	from := make(chan string, 10)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -38,8 +38,8 @@ func Table(name string) *nftables.Table {
 	return &nftables.Table{Family: nftables.TableFamilyIPv4, Name: name}
 }
 
-// Open has the connection's next transaction make the table, or what leads into it anew. It returns the table and
-// Chain.
+// Open adds to the connection's next transaction the table, or only new rules that lead into it. It returns the table
+// and Chain.
 func Open(conn *nftables.Conn, name string, kept []keptport.Port) (*nftables.Table, *nftables.Chain) {
 	table := conn.AddTable(Table(name))
 	ports := conn.AddChain(&nftables.Chain{Name: Chain, Table: table})
@@ -84,7 +84,7 @@ func numberOf(protocol string) uint8 {
 	return unix.IPPROTO_TCP
 }
 
-// mark tells by a comment what stands before the rule in its chain.
+// mark is a comment on the rule that lists what stands before it in its chain.
 func mark(rules [][]expr.Any, kept []keptport.Port) []byte {
 	sum := sha256.Sum256(fmt.Append(nil, kept))
 	return userdata.AppendString(nil, userdata.TypeComment, fmt.Sprintf("after %d of %s", len(rules),
@@ -109,7 +109,8 @@ func Close(name string, kept []keptport.Port) error {
 	return forget(kept)
 }
 
-// isClosed tells whether there is nothing to do. That a table is missing is seen by its name: its rules would be none.
+// isClosed reports whether there is nothing to do. It looks for the table by name, as a missing table would have no
+// rules.
 func isClosed(conn *nftables.Conn, name string, kept []keptport.Port) (bool, error) {
 	tables, err := conn.ListTablesOfFamily(nftables.TableFamilyIPv4)
 	if err != nil {
@@ -131,7 +132,7 @@ func isClosed(conn *nftables.Conn, name string, kept []keptport.Port) (bool, err
 	return true, nil
 }
 
-// forget ends the connections to the machine's kept ports that somebody else answers. Those of Services are theirs.
+// forget ends the connections to the machine's kept ports that another than the keeper answers, except for Services.
 func forget(kept []keptport.Port) error {
 	addresses, err := netdump.Whole(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, unix.AF_INET) })
 	if err != nil {

@@ -40,7 +40,7 @@ func (s *State) Elected(role, holder string) {
 	}
 }
 
-// Holder returns who holds the role as far as this process knows; empty for nobody.
+// Holder returns who holds the role as far as this process knows; empty if the role has no holder.
 func (s *State) Holder(role string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

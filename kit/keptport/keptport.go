@@ -1,5 +1,5 @@
-// Package keptport says which ports a machine keeps for its own daemons and for Services. Whoever leads packets of the
-// machine elsewhere, or lets Pods ask for its ports, reads one list of them. It is pure.
+// Package keptport says which ports a machine keeps for its own daemons and for Services. The code that redirects
+// packets of the machine, or lets Pods request its ports, reads one list of them. It is pure.
 package keptport
 
 import (
@@ -22,9 +22,9 @@ const (
 	LastNodePort  = 32767
 )
 
-// Port is a port, or several in a row, that somebody on the machine answers at.
+// Port is a port, or several in a row, on which a process of the machine answers.
 type Port struct {
-	// Keeper is who does, in one word.
+	// Keeper is the process, in one word.
 	Keeper string `json:"keeper"`
 	// Protocol is TCP, UDP or SCTP.
 	Protocol string `json:"protocol"`
@@ -58,22 +58,22 @@ func NodePorts() []Port {
 	return out
 }
 
-// Covers tells whether the number is kept, at whatever address.
+// Covers reports whether the number is kept, at whatever address.
 func (p Port) Covers(protocol string, number uint16) bool {
 	return p.Protocol == protocol && p.First <= number && number <= p.Last
 }
 
-// Has tells whether what is sent to the port of one of the machine's addresses, or of the keeper's, is the keeper's.
+// Has reports whether the keeper gets what is sent to the port of one of the machine's addresses, or of its own.
 func (p Port) Has(address netip.Addr, protocol string, number uint16) bool {
 	return p.Covers(protocol, number) && (!p.Address.IsValid() || p.Address == address)
 }
 
-// AtPeers tells whether another machine of the kind has to be thought to keep the port, too, at every address that it
-// is reached by. What only the machine itself reaches is no other's.
+// AtPeers reports whether another machine of the kind presumably keeps the port, too, at every address that it has. A
+// port that only the machine itself reaches is not kept at peers.
 func (p Port) AtPeers() bool { return !p.Elsewhere && !p.Address.IsLoopback() }
 
-// Refuses tells whether a Pod can have the port of the machine's address, the zero Addr standing for all of them. One
-// that asks for all of them gets those that are left where only a loopback address, or another machine's, is kept.
+// Refuses reports whether a Pod cannot have the port of the machine's address; the zero Addr stands for all addresses.
+// A Pod that requests all gets the rest where only a loopback address, or another machine's, is kept.
 func (p Port) Refuses(address netip.Addr, protocol string, number uint16) bool {
 	switch {
 	case !p.Covers(protocol, number):

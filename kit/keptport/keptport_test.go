@@ -39,7 +39,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// Who writes it wrong reads what is wrong.
+// The error for a wrong text says what is wrong.
 func TestParseRefuses(t *testing.T) {
 	const form = " in [IP:]PORT[-PORT]/PROTOCOL=KEEPER"
 	const keeper, protocol = "KEEPER must be one word", "PROTOCOL must be tcp, udp or sctp"

@@ -19,8 +19,8 @@ func lookOf(lease *coordinationv1.Lease) look {
 	return look{ptr.Deref(lease.Spec.HolderIdentity, ""), ptr.Deref(lease.Spec.RenewTime, none).Time}
 }
 
-// complaint says what keeps a Lease, of which there were two looks, from being one that somebody holds and renews. No
-// clock but the holders' counts: whoever renewed it wrote another time.
+// complaint says why a Lease that was read twice is not held and renewed; empty if it is. It uses no clock but the
+// holders': a holder that renews writes another time.
 func complaint(first, last look) string {
 	switch {
 	case last.holder == "":

@@ -1,5 +1,5 @@
-// Package leases is the command `leases` of the daemons that lead: it tells whether somebody holds and renews each of
-// the daemon's Leases. The chart's test runs it, with the rights of the daemon itself.
+// Package leases is the command `leases` of the daemons that lead: it reports whether a process holds and renews each
+// of the daemon's Leases. The chart's test runs it, with the rights of the daemon itself.
 package leases
 
 import (
@@ -27,7 +27,7 @@ import (
 const Name = "leases"
 
 const (
-	// patience is how long Leases may take, as somebody takes over meanwhile.
+	// patience is how long Leases may take, as another process takes over meanwhile.
 	patience = time.Minute
 	// glance is between two looks: a Lease is renewed about every two seconds.
 	glance = time.Second
@@ -81,8 +81,8 @@ func fail(name string, err error) int {
 	return 1
 }
 
-// Await looks at the Leases of these names until somebody holds and renews each that there is, and prints who. There
-// must be one. Its error says of each what was wrong with it when ctx ended.
+// Await reads the Leases of these names until each that there is has a holder that renews it, and prints the holders.
+// There must be one. Its error says of each what was wrong with it when ctx ended.
 func Await(ctx context.Context, leases coordinationv1client.LeaseInterface, names []string, out io.Writer) error {
 	first := map[string]look{}
 	for {

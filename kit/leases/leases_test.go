@@ -38,7 +38,7 @@ func TestComplaint(t *testing.T) {
 	}
 }
 
-// Leases that are held and renewed are told of, those that are not there are left out, and one that stands still is
+// Leases that are held and renewed are printed, those that are not there are left out, and one that stands still is
 // named when the time is over.
 func TestAwait(t *testing.T) {
 	lease := func(name, holder string) *coordinationv1.Lease {

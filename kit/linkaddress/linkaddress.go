@@ -1,4 +1,4 @@
-// Package linkaddress gives links of the mesh hardware addresses that everybody computes alike.
+// Package linkaddress gives links of the mesh hardware addresses that every node computes alike.
 package linkaddress
 
 import "crypto/sha256"

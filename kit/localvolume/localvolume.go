@@ -1,4 +1,4 @@
-// Package localvolume names what the daemons tell each other about volumes that are folders of a node.
+// Package localvolume has the names that the daemons share about volumes that are folders of a node.
 package localvolume
 
 const (

@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// What a client does wrong, a daemon or one of its libraries may tell in a line for each request or object: none of
-// them is to fill a disk by it. Lines of level debug somebody has asked for.
+// A daemon or one of its libraries may log a line for each wrong request or object of a client: these lines must not
+// fill a disk. Lines of level debug are not bounded: a user asked for them.
 var (
 	// ofLibraries is for the lines of libraries: 100 in a second over a long time, 2,000 one after the other.
 	ofLibraries = rate{each: time.Second / 100, most: 2000}
@@ -19,7 +19,7 @@ var (
 )
 
 const (
-	// longestValue is how much is logged of one text. What is about an object holds texts of whoever made it.
+	// longestValue is how much is logged of one text. A line about an object holds texts of the user who made it.
 	longestValue = 2 << 10
 	// longestStack is how much is logged of a stack.
 	longestStack = 32 << 10
@@ -94,7 +94,7 @@ type allowance struct {
 	omitted int
 }
 
-// take says whether a line of that cost may be logged, and of how many that were left out before it must be told.
+// take reports whether a line of that cost may be logged, and returns how many lines were left out before it.
 func (a *allowance) take(now time.Time, cost int) (allowed bool, before int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

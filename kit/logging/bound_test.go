@@ -17,7 +17,7 @@ import (
 )
 
 // TestLinesOfLibrariesAreBounded: whatever makes a library log, there are only so many lines in a time, and how many
-// were left out is told. The daemon's own are not counted, nor are those of a level that is off.
+// were left out is logged. The daemon's own are not counted, nor are those of a level that is off.
 func TestLinesOfLibrariesAreBounded(t *testing.T) {
 	restore(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -54,8 +54,8 @@ func TestLinesOfLibrariesAreBounded(t *testing.T) {
 	})
 }
 
-// TestALineIsBounded: of what somebody else wrote a line has so much and no more, in its message, its fields and its
-// errors, and what the line is about is not changed.
+// TestALineIsBounded: a line holds only so much of texts that others wrote, in its message, its fields and its errors,
+// and the logged object is not changed.
 func TestALineIsBounded(t *testing.T) {
 	var out bytes.Buffer
 	to, err := New(Options{Level: "info", Format: "json"}, &out)

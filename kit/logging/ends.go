@@ -18,8 +18,8 @@ import (
 
 // Capture routes klog and the standard library's log into the logger for the rest of the process. Verbose levels (V(1)
 // and above) count as debug, and so does an error that only says that a connection ended: closed by the other half of
-// the same stream, by a client that went away, or by the caller itself, which needs the answer no more. Of lines that
-// come too fast some are left out.
+// the same stream, by a client that went away, or by the caller itself, which no longer needs the answer. Some of the
+// lines that come too fast are left out.
 func Capture(to *zap.Logger) {
 	to = boundLines(to)
 	lowered := to.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return normalEnds{c} }))
@@ -64,9 +64,9 @@ func (c normalEnds) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	return c.Core.Write(entry, fields)
 }
 
-// worded are the ends that libraries tell by their words alone: the other side of a WebSocket has ended the session,
+// worded are the ends that libraries report by their text alone: the other side of a WebSocket has ended the session,
 // said that it leaves, left without a word, or did so before the session began; and a request's handler still wrote
-// when its client had left or its time was over, of which the client and the metrics tell.
+// when its client had left or its time was over, which the client and the metrics report.
 var worded = []string{"websocket: close 1000 ", "websocket: close 1001 ", "websocket: close 1006 ",
 	"websocket: close sent", "websocket server finished before becoming ready", http.ErrHandlerTimeout.Error()}
 

@@ -39,14 +39,14 @@ func followingLimit(asked int64, inUse uint64) int64 {
 	return max(asked, int64(inUse+inUse*roomPercent/100))
 }
 
-// differs says whether a value is so far from the one that holds that it is worth to be told.
+// differs reports whether a value is so far from the current one that it is worth setting.
 func differs[N int | int64](value, holds N) bool {
 	return abs(value-holds) > holds/10
 }
 
 func abs[N int | int64](n N) N { return max(n, -n) }
 
-// defaultLimit is the soft limit where nobody has set one. It has no upper bound of its own: a limit below the live
+// defaultLimit is the soft limit if the user has set none. It has no upper bound of its own: a limit below the live
 // heap of a large mesh would have the collector take half of the processors.
 func defaultLimit(available uint64) int64 {
 	return int64(max(available/share, least)) // a quarter fits
@@ -67,8 +67,8 @@ func (u usage) inUse() uint64 {
 	return u.held - min(u.held, u.free+garbage)
 }
 
-// shouldReturn says whether to collect and give memory back to the system: nothing much has happened between two looks,
-// and there is much to give. Quiet means that the runtime would not have collected by itself in that time.
+// shouldReturn reports whether to collect and return memory to the system: little has happened between two looks, and
+// there is much to return. Quiet means that the runtime would not have collected by itself in that time.
 func shouldReturn(before, now usage) bool {
 	held := now.objects + now.free
 	quiet := now.allocated-before.allocated <= now.live/quietAllocations

@@ -27,7 +27,7 @@ const lookInterval = 10 * time.Second
 
 // keeper holds the process to the options.
 type keeper struct {
-	// percent and limit are what the collector was told last.
+	// percent and limit are the last settings of the collector.
 	percent int
 	limit   int64
 	// asked is the limit where nothing alive is in its way, target what the heap may grow to. follows and adapts say
@@ -87,8 +87,8 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// adjust follows what the last collection found alive. The collector is told only what has changed by much, because
-// telling it stops the process for a moment.
+// adjust follows what the last collection found alive. The collector's settings change only if they differ by much,
+// because a change stops the process for a moment.
 func (k *keeper) adjust(now usage) {
 	if k.adapts {
 		if percent := garbagePercent(now.live, k.target); differs(percent, k.percent) {

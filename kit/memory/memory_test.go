@@ -98,7 +98,7 @@ func TestEachCollectionIsFollowed(t *testing.T) {
 	}
 }
 
-// A process whose live heap has grown lets less garbage lie, without anybody asking.
+// A process whose live heap has grown keeps less garbage, without a request.
 func TestKeepFollowsTheLiveHeap(t *testing.T) {
 	restore(t)
 	t.Setenv("GOGC", "")

@@ -82,7 +82,7 @@ func rowOf(family *dto.MetricFamily) row {
 
 func (r row) String() string { return fmt.Sprintf("| `%s` | %s | %s |", r.name, r.kind, r.labels) }
 
-// names says whether the row stands for all families that begin like this one.
+// names reports whether the row stands for all families that begin like this one.
 func (r row) names(family string) bool {
 	prefix, open := strings.CutSuffix(r.name, "*")
 	return open && strings.HasPrefix(family, prefix)

@@ -24,7 +24,7 @@ const page = `# Metrics
 | ` + "`d`" + ` | gauge | |
 `
 
-// A family that the page lacks or has otherwise is told of, and a row of a family that is not there.
+// The test reports a family that the page lacks or has otherwise, and a row of a family that is not there.
 func TestCompare(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "metrics.md")
 	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {

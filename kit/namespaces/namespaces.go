@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Files are where namespaces are kept, one of each kind. Of a kind without a file this process's own is meant.
+// Files are where namespaces are kept, one of each kind. A kind without a file stands for this process's own.
 type Files struct{ Net, UTS, Mount string }
 
 // Do does something in the namespaces. A process that it starts is in them too.

@@ -7,7 +7,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// tries is how often a list is read at most. Each time somebody else has to change it meanwhile.
+// tries is how often a list is read at most. A retry is only needed if another process changed the list meanwhile.
 const tries = 100
 
 // Whole reads a list with a function of package netlink, again as long as the kernel says that it was changed while it

@@ -53,7 +53,7 @@ func TestStanding(t *testing.T) {
 	}
 }
 
-// What the kernel adds to a link that comes up is nobody's, whenever it does.
+// What the kernel adds to a link that comes up does not count as added, whenever it does.
 func TestStandingLeavesOutWhatComesByItself(t *testing.T) {
 	nettest.Own(t)
 	pair := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "one"}, PeerName: "two"}
@@ -70,7 +70,7 @@ func TestStandingLeavesOutWhatComesByItself(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The last of them come once nobody else has the address.
+	// The last of them come once no one else has the address.
 	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 90*time.Second, true,
 		func(context.Context) (bool, error) {
 			routes, err := netlink.RouteListFiltered(netlink.FAMILY_V6, &netlink.Route{LinkIndex: pair.Index,

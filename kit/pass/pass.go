@@ -43,7 +43,7 @@ type Steps[O client.Object, In, Plan any] struct {
 	Recheck time.Duration
 }
 
-// Reconcile makes one pass. Somebody else's newer state is no error: it is on its way here.
+// Reconcile makes one pass. A conflict with a newer state is no error: the state is on its way here.
 func (s *Steps[O, In, Plan]) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	object := s.New()
 	if err := s.Reader.Get(ctx, request.NamespacedName, object); err != nil {

@@ -1,4 +1,4 @@
-// Package podroute tells a mesh's routes to the Pods of other nodes from the routes of everybody else. A nodeagent
+// Package podroute distinguishes a mesh's routes to the Pods of other nodes from all other routes. A nodeagent
 // leaves them when it ends, because Pods run on: who starts it takes them for the mesh's own, and away after it.
 package podroute
 

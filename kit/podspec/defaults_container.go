@@ -59,7 +59,7 @@ func imageTag(image string) string {
 }
 
 // isRepository reports whether every path component of a repository is in lower case and not empty. The registry's
-// host in front, told by a dot, a port or a capital letter, may be in any case.
+// host in front, recognized by a dot, a port or a capital letter, may be in any case.
 func isRepository(repository string) bool {
 	host, path, found := strings.Cut(repository, "/")
 	if !found || !strings.ContainsAny(host, ".:") && host == strings.ToLower(host) {

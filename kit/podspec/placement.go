@@ -130,7 +130,7 @@ func decimal(value string) []string {
 	return nil
 }
 
-// spreadKey is what tells the constraints of one Pod apart.
+// spreadKey is what distinguishes the constraints of one Pod.
 type spreadKey struct {
 	topologyKey string
 	action      corev1.UnsatisfiableConstraintAction

@@ -142,7 +142,7 @@ func validateCertificate(certificate *corev1.PodCertificateProjection, fldPath *
 	return errs
 }
 
-// projectedFiles lists the files that a source writes, as far as the spec tells.
+// projectedFiles lists the files that a source writes, as far as the spec says.
 func projectedFiles(projection *corev1.VolumeProjection) []string {
 	var files []string
 	keys := func(items []corev1.KeyToPath) {

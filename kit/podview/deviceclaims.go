@@ -25,7 +25,7 @@ func ResourceClaimOf(pod *corev1.Pod, claim *corev1.PodResourceClaim) (name stri
 	return "", false
 }
 
-// UsesResourceClaim tells whether one of the Pod's claims stands for the ResourceClaim of the name.
+// UsesResourceClaim reports whether one of the Pod's claims stands for the ResourceClaim of the name.
 func UsesResourceClaim(pod *corev1.Pod, name string) bool {
 	for i := range pod.Spec.ResourceClaims {
 		if used, known := ResourceClaimOf(pod, &pod.Spec.ResourceClaims[i]); known && used == name && name != "" {

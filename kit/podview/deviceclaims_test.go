@@ -17,7 +17,7 @@ func TestResourceClaims(t *testing.T) {
 		{Name: "skipped", ResourceClaimTemplateName: text("t")}, {Name: "new", ResourceClaimTemplateName: text("t")}}},
 		Status: corev1.PodStatus{ResourceClaimStatuses: []corev1.PodResourceClaimStatus{
 			{Name: "made", ResourceClaimName: text("p-made-x")}, {Name: "skipped"},
-			// Whoever writes a status cannot say what the spec says.
+			// A client that writes a status cannot replace what the spec says.
 			{Name: "named", ResourceClaimName: text("other")}, {Name: "nobody's", ResourceClaimName: text("foreign")}}}}
 	for i, want := range []struct {
 		name  string

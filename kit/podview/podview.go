@@ -17,7 +17,7 @@ func Condition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodConditi
 	return nil
 }
 
-// IsReady says whether the Pod's Ready condition is true.
+// IsReady reports whether the Pod's Ready condition is true.
 func IsReady(pod *corev1.Pod) bool {
 	ready := Condition(pod, corev1.PodReady)
 	return ready != nil && ready.Status == corev1.ConditionTrue
@@ -33,8 +33,8 @@ func AvailableAt(pod *corev1.Pod, minReady time.Duration) (time.Time, bool) {
 	return ready.LastTransitionTime.Add(minReady), true
 }
 
-// IsAvailable says whether the Pod has been ready for minReady at now. Without a minimum, ready is available, whatever
-// the clocks of node and caller say.
+// IsAvailable reports whether the Pod has been ready for minReady at now. Without a minimum, ready is available,
+// whatever the clocks of node and caller say.
 func IsAvailable(pod *corev1.Pod, minReady time.Duration, now time.Time) bool {
 	if minReady <= 0 {
 		return IsReady(pod)
@@ -43,28 +43,28 @@ func IsAvailable(pod *corev1.Pod, minReady time.Duration, now time.Time) bool {
 	return ready && !at.After(now)
 }
 
-// IsTerminal says whether all containers have ended for good: phase Succeeded or Failed.
+// IsTerminal reports whether all containers have ended for good: phase Succeeded or Failed.
 func IsTerminal(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// IsTerminating says whether the Pod is being deleted.
+// IsTerminating reports whether the Pod is being deleted.
 func IsTerminating(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil
 }
 
-// IsActive says whether the Pod counts as a replica: neither terminal nor being deleted.
+// IsActive reports whether the Pod counts as a replica: neither terminal nor being deleted.
 func IsActive(pod *corev1.Pod) bool {
 	return !IsTerminal(pod) && !IsTerminating(pod)
 }
 
-// IsMirror says whether the Pod only shows a static Pod of its Node: nobody runs it.
+// IsMirror reports whether the Pod only shows a static Pod of its Node: no nodeagent runs it.
 func IsMirror(pod *corev1.Pod) bool {
 	_, is := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	return is
 }
 
-// IsSidecar says whether an init container is restartable, that is, keeps running beside the main containers.
+// IsSidecar reports whether an init container is restartable, that is, keeps running beside the main containers.
 func IsSidecar(container *corev1.Container) bool {
 	return container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }

@@ -126,7 +126,7 @@ VsphereVirtualDiskVolumeSource: VolumePath FSType StoragePolicyName StoragePolic
 WindowsSecurityContextOptions: GMSACredentialSpecName GMSACredentialSpec RunAsUserName
 `
 
-// A field that nobody classified is an object that a node might read or a mirror Pod might name unseen.
+// An unclassified field may refer to an object that a node must read or a mirror Pod must not name.
 func TestEveryFieldIsClassified(t *testing.T) {
 	unseen := map[string]bool{}
 	for name := range naming {

@@ -6,10 +6,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Restarts says whether a container of a Pod with that restart policy is started again after its process has ended with
-// the exit code: if a rule of the container names the code, be it with all others, or else by its own policy, or where
-// it has none by the Pod's. An init container that has succeeded is done all the same, and ephemeral containers are
-// never started again. Source: KEP-5307.
+// Restarts reports whether a container of a Pod with that restart policy is restarted after its process has ended with
+// the exit code. It is if a rule of the container names the code, even a rule that restarts all containers. Otherwise
+// its own policy decides, or the Pod's if it has none. An init container that has succeeded is done nevertheless, and
+// ephemeral containers are never restarted. Source: KEP-5307.
 func Restarts(policy corev1.RestartPolicy, c *corev1.Container, exitCode int32) bool {
 	if action(c, exitCode) != "" {
 		return true
@@ -23,19 +23,19 @@ func Restarts(policy corev1.RestartPolicy, c *corev1.Container, exitCode int32) 
 	return true
 }
 
-// MayRestart says whether there is an exit code after which a container of a Pod with that restart policy is started
-// again.
+// MayRestart reports whether there is an exit code after which a container of a Pod with that restart policy is
+// restarted.
 func MayRestart(policy corev1.RestartPolicy, c *corev1.Container) bool {
 	return len(c.RestartPolicyRules) > 0 || own(policy, c) != corev1.RestartPolicyNever
 }
 
-// RestartsAll says whether all containers of the Pod begin anew, its init containers first, after this one has ended
+// RestartsAll reports whether all containers of the Pod restart, its init containers first, after this one has ended
 // with the exit code: of the rules that name the code the first one counts. Source: KEP-5532.
 func RestartsAll(c *corev1.Container, exitCode int32) bool {
 	return action(c, exitCode) == corev1.ContainerRestartRuleActionRestartAllContainers
 }
 
-// MayRestartAll says whether a container of the Pod has a rule by which all of them begin anew.
+// MayRestartAll reports whether a container of the Pod has a rule that restarts all of them.
 func MayRestartAll(pod *corev1.PodSpec) bool {
 	has := func(c corev1.Container) bool {
 		return slices.ContainsFunc(c.RestartPolicyRules, func(rule corev1.ContainerRestartRule) bool {

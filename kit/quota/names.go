@@ -78,7 +78,7 @@ func Kind(name corev1.ResourceName) (schema.GroupResource, bool) {
 	return schema.GroupResource{}, false
 }
 
-// isExtended tells whether a resource is of a domain that is not Kubernetes's own.
+// isExtended reports whether a resource is of a domain that is not Kubernetes's own.
 func isExtended(name string) bool {
 	return strings.Contains(name, "/") && !strings.Contains(name, corev1.ResourceDefaultNamespacePrefix)
 }

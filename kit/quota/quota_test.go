@@ -38,7 +38,7 @@ func TestKind(t *testing.T) {
 		"count/widgets.example.com":                               "widgets.example.com",
 		"gpu.example.com.deviceclass.resource.k8s.io/devices":     "resourceclaims.resource.k8s.io",
 		"count/resourceclaims.resource.k8s.io":                    "resourceclaims.resource.k8s.io",
-		// These are taken by nobody.
+		// No object takes these.
 		"example.com/gpu": "", "requests.kubernetes.io/thing": "", "limits.example.com/gpu": "", "count/events": "",
 		"count/": "", "count/.apps": "",
 		"count/events.events.k8s.io": "", "gold.storageclass.storage.k8s.io/pods": "",

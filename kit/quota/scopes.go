@@ -9,7 +9,7 @@ import (
 
 // Scopes are what the scopes of a quota ask of an object. The zero value is an object that is in no scope.
 type Scopes struct {
-	// IsPod tells that the object is a Pod, to which the next fields apply.
+	// IsPod says that the object is a Pod, to which the next fields apply.
 	IsPod bool
 	// Terminating is set for a Pod that may only run for a time.
 	Terminating bool
@@ -30,7 +30,7 @@ func PodScopes(pod *corev1.Pod) Scopes {
 	}
 }
 
-// CrossesNamespaces tells whether one of the terms about other Pods names other namespaces.
+// CrossesNamespaces reports whether one of the terms about other Pods names other namespaces.
 func CrossesNamespaces(affinity *corev1.Affinity) bool {
 	if affinity == nil {
 		return false
@@ -82,7 +82,7 @@ func Requirements(spec *corev1.ResourceQuotaSpec) []corev1.ScopedResourceSelecto
 	return all
 }
 
-// In tells whether a quota counts objects of these scopes.
+// In reports whether a quota counts objects of these scopes.
 func (s Scopes) In(spec *corev1.ResourceQuotaSpec) bool {
 	for _, requirement := range Requirements(spec) {
 		if !s.Meets(requirement) {
@@ -92,7 +92,7 @@ func (s Scopes) In(spec *corev1.ResourceQuotaSpec) bool {
 	return true
 }
 
-// Meets tells whether an object of these scopes meets one requirement of a quota.
+// Meets reports whether an object of these scopes meets one requirement of a quota.
 func (s Scopes) Meets(requirement corev1.ScopedResourceSelectorRequirement) bool {
 	if requirement.ScopeName == corev1.ResourceQuotaScopeVolumeAttributesClass {
 		return !s.IsPod && meets(requirement, strings.FieldsFunc(s.AttributesClasses, isComma))

@@ -47,8 +47,8 @@ func Pod(requests, limits corev1.ResourceList, ended bool) corev1.ResourceList {
 	return usage
 }
 
-// HasEnded tells whether a Pod takes of a node no more: it has run to its end, or it should have been gone for as long
-// as it had to end, and nobody confirms it.
+// HasEnded reports whether a Pod no longer takes room on a node: it has run to its end, or its grace period is over and
+// the node has not confirmed its end.
 func HasEnded(pod *corev1.Pod, now time.Time) bool {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return true
@@ -65,7 +65,7 @@ func Overdue(pod *corev1.Pod) (time.Time, bool) {
 	return pod.DeletionTimestamp.Add(seconds.Of(*pod.DeletionGracePeriodSeconds)), true
 }
 
-// isPlain tells whether quotas call a resource by its name, by its requests and by its limits.
+// isPlain reports whether quotas call a resource by its name, by its requests and by its limits.
 func isPlain(name corev1.ResourceName) bool {
 	return name == corev1.ResourceCPU || name == corev1.ResourceMemory || name == corev1.ResourceEphemeralStorage
 }

@@ -6,15 +6,15 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Events are the rights of who reports what it did.
+// Events are the rights of a daemon that reports what it did.
 var Events = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"},
 	Verbs: []string{"create", "patch"}}
 
-// Leases are the rights of who stands for the roles; without names, for any.
+// Leases are the rights of a candidate for the roles; without names, for any.
 func Leases(roles ...string) []rbacv1.PolicyRule {
 	groups, resources := []string{"coordination.k8s.io"}, []string{"leases"}
 	return []rbacv1.PolicyRule{
-		// What is to be created has no name yet that a rule could tell.
+		// An object to create has no name yet that a rule could match.
 		{APIGroups: groups, Resources: resources, Verbs: []string{"create"}},
 		{APIGroups: groups, Resources: resources, ResourceNames: roles, Verbs: []string{"get", "update"}},
 	}

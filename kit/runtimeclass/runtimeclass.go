@@ -1,5 +1,5 @@
-// Package runtimeclass says what a RuntimeClass makes of a Pod that names it, as admission and whoever foresees it have
-// it.
+// Package runtimeclass says what a RuntimeClass makes of a Pod that names it, as admission and those that predict it
+// have it.
 package runtimeclass
 
 import (

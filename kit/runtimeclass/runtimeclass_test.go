@@ -67,7 +67,7 @@ func TestApply(t *testing.T) {
 	if !equality.Semantic.DeepEqual(class.Scheduling.NodeSelector, map[string]string{"a": "1", "b": "2"}) {
 		t.Errorf("the class became %+v", class)
 	}
-	// Who changes the Pod after this plugin is held to the class too.
+	// A plugin that changes the Pod after this one is bound by the class too.
 	if err := runtimeclass.Check(&corev1.Pod{}, class); err == nil {
 		t.Error("a Pod that lost its overhead is taken")
 	}

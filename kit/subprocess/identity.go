@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// identity tells a process from a later one with the same id.
+// identity distinguishes a process from a later one with the same id.
 type identity struct {
 	startTime uint64
 	bootID    string

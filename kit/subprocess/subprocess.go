@@ -101,7 +101,7 @@ func Start(command Command) (Process, error) {
 	}, nil
 }
 
-// Of is the record of a process that runs a command already, whoever has started it.
+// Of is the record of a process that runs a command already, whichever process has started it.
 func Of(command Command, pid int) (Process, error) {
 	identity, err := identify(pid)
 	if err != nil {
@@ -116,7 +116,7 @@ func Of(command Command, pid int) (Process, error) {
 		Started: time.Now().Add(-age).UTC().Truncate(time.Second)}, nil
 }
 
-// Alive tells whether the process still runs. A dead process whose parent has not collected it counts as dead.
+// Alive reports whether the process still runs. A dead process whose parent has not collected it counts as dead.
 func (p Process) Alive() bool {
 	if p.PID <= 0 {
 		return false
@@ -125,7 +125,7 @@ func (p Process) Alive() bool {
 	return err == nil && !now.dead && now.startTime == p.StartTime && now.bootID == p.BootID
 }
 
-// Outdated tells whether the process runs and the program at its path is another file by now. A build that changes
+// Outdated reports whether the process runs and the program at its path is another file by now. A build that changes
 // nothing leaves the file, but not its time.
 func (p Process) Outdated() bool {
 	running, err := os.Stat(fmt.Sprintf("/proc/%d/exe", p.PID))

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// serve says that it is ready by a file and runs until it is told to end, which the stubborn one does not hear.
+// serve says that it is ready by a file and runs until it is signalled to end, which the stubborn one does not hear.
 func serve(stubborn bool) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
@@ -348,7 +348,7 @@ func TestAProcessRunsInItsNamespaces(t *testing.T) {
 		return links
 	}
 	own := in("self")
-	// Whoever lives in another namespace keeps it for the test.
+	// A process in another namespace keeps it for the test.
 	keeper := exec.Command("sleep", "600")
 	keeper.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWNS}

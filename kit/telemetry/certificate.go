@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// selfSignedLife is how long a certificate made in memory is valid; it is made anew at every start.
+// selfSignedLife is how long a certificate made in memory is valid; every start makes another.
 const selfSignedLife = 10 * 365 * 24 * time.Hour
 
 func tlsConfig(o Options) (*tls.Config, error) {

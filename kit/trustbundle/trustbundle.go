@@ -33,7 +33,8 @@ func SignerOf(name string) string {
 	return strings.ReplaceAll(name[:max(i, 0)], ":", "/")
 }
 
-// CheckName says what is wrong with the name of a bundle of the signer; empty: of none. The name says whose it is.
+// CheckName says what is wrong with the name of a bundle of the signer; empty if the bundle has none. The name says
+// whose it is.
 func CheckName(name, signer string) []string {
 	if signer == "" && strings.Contains(name, ":") {
 		return []string{`must not contain ":", as the names of signers' bundles do: there is no signerName`}

@@ -56,7 +56,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Who sends a bundle of very many wrong entries reads of a few.
+// The error for a bundle of very many wrong entries names a few.
 func TestComplaintsAreBounded(t *testing.T) {
 	one := trustbundletest.Authority(t, "one")
 	for _, entry := range []string{"-----BEGIN A-----\n-----END A-----\n", one} {

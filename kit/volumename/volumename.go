@@ -1,4 +1,4 @@
-// Package volumename has the names by which the daemons and the drivers of storage tell each other about volumes that
+// Package volumename has the names that the daemons and the storage drivers share about volumes that
 // are attached to nodes.
 package volumename
 

@@ -16,7 +16,7 @@ func (s Signal) waits() bool {
 	}
 }
 
-// What is sent before anybody receives wakes once, and again what is sent after that.
+// Signals before a receive wake once, and a signal after that wakes again.
 func TestSentTogetherWakesOnce(t *testing.T) {
 	s := New()
 	if s.waits() {

@@ -13,7 +13,7 @@ import (
 	"keelson.dev/kit/certrequest"
 )
 
-// For is the PEM text of a request for a certificate of the subject, by somebody with a new key.
+// For is the PEM text of a certificate request for the subject, with a new key.
 func For(t testing.TB, subject pkix.Name) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -55,7 +55,7 @@ func BenchmarkNothingMatches(b *testing.B) {
 	}
 }
 
-// BenchmarkKept is the memory that is kept for webhooks and policies where nobody has any.
+// BenchmarkKept measures the memory that is kept for webhooks and policies if there are none.
 func BenchmarkKept(b *testing.B) {
 	var before, after goruntime.MemStats
 	for b.Loop() {

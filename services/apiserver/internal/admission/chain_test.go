@@ -140,7 +140,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Who names a plugin that there is not reads which there are, and nobody can have a plugin on and off.
+// The error for an unknown plugin lists the plugins that there are, and no plugin can be both on and off.
 func TestCheckNames(t *testing.T) {
 	if err := CheckNames([]string{"DenyServiceExternalIPs", "NodeRestriction"}, []string{"Priority"}); err != nil {
 		t.Error(err)
@@ -233,7 +233,7 @@ func TestInitializers(t *testing.T) {
 	}
 }
 
-// lacking is a plugin that nobody can satisfy.
+// lacking is a plugin that no configuration satisfies.
 type lacking struct{ greedy }
 
 // ValidateInitialization says what is missing.

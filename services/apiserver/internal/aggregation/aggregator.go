@@ -128,14 +128,14 @@ func (a *Aggregator) Set(s *apiregistration.APIService) {
 	}
 }
 
-// saysLocal says whether a status has the verdict on what is not handed on: there is one for each version that there
-// is, and none of them needs a look.
+// saysLocal reports whether a status has the verdict of an APIService that is not proxied. There is one of these for
+// each version that the apiserver serves itself, and none of them needs a check.
 func (a *Aggregator) saysLocal(e *extension, status apiregistration.APIServiceStatus) bool {
 	_, changed := decideStatus(status, a.local(e), time.Time{})
 	return !changed
 }
 
-// local is the verdict on what is not handed on.
+// local is the verdict of an APIService that is not proxied.
 func (a *Aggregator) local(e *extension) Verdict {
 	return decideLocal(&e.spec, slices.Sorted(slices.Values(a.Served[e.spec.Group])))
 }

@@ -35,7 +35,7 @@ func decideLocal(spec *apiregistration.APIServiceSpec, served []string) Verdict 
 	return Verdict{apiregistration.ConditionTrue, "Local", "Local APIServices are always available"}
 }
 
-// decideStatus is the status with the verdict; changed says whether that is another one.
+// decideStatus is the status with the verdict; changed reports whether the verdict is another one.
 func decideStatus(old apiregistration.APIServiceStatus, v Verdict, now time.Time) (_ apiregistration.APIServiceStatus,
 	changed bool) {
 	next := apiregistration.APIServiceCondition{Type: apiregistration.Available, Status: v.Status, Reason: v.Reason,

@@ -37,7 +37,7 @@ const (
 	kindsKey = "x-kubernetes-group-version-kind"
 )
 
-// decideDue says whether a server is asked again that was last asked then.
+// decideDue reports whether a server that was last asked then is asked again.
 func decideDue(now, asked time.Time, failed bool) bool {
 	if failed {
 		return now.Sub(asked) >= failedFor

@@ -103,13 +103,13 @@ func decideLocals(l Local) Writes {
 	return w
 }
 
-// due says whether the APIService is looked after this time.
+// due reports whether this pass looks after the APIService.
 func (l *Local) due(wanted *apiregistration.APIService) bool {
 	return l.Whole || wanted.Labels[automanaged] == ofDefined
 }
 
-// spurious says whether an APIService that this apiserver does not want goes. Another apiserver may have known a new
-// definition earlier, or serve more versions itself.
+// spurious reports whether an APIService that this apiserver does not want is deleted. Another apiserver may have known
+// a new definition earlier, or serve more versions itself.
 func (l *Local) spurious(s *apiregistration.APIService, label string) bool {
 	if label == ofBuiltIn {
 		return l.Starting

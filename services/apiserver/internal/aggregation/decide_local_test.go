@@ -126,7 +126,7 @@ func TestWantedLocal(t *testing.T) {
 	}
 }
 
-// What this apiserver has known is forgotten once nobody stores it, in a while.
+// The apiserver forgets a definition that it has known a while after no apiserver stores it.
 func TestDecideKnown(t *testing.T) {
 	l := Local{Wanted: wantedLocal(map[string][]string{"apps": {"v1"}}, map[string][]string{"a.io": {"v1"}}),
 		Known: map[string]bool{"v1.gone.io": true, "v1.stored.io": true},

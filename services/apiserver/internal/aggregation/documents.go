@@ -25,8 +25,8 @@ const (
 // passedOn are the headers of a server's document that reach the client.
 var passedOn = []string{"Content-Type", "Etag", "Vary", "Cache-Control", "Expires", "Last-Modified"}
 
-// Documents are what the servers say of their kinds by OpenAPI. Nothing is asked, and nothing runs, while nobody wants
-// to know. It is safe for concurrent use.
+// Documents are the OpenAPI documents of the servers. Without a request for them, no server is asked and nothing runs.
+// It is safe for concurrent use.
 type Documents struct {
 	aggregator *Aggregator
 	urls       *kept[versioned[string]]

@@ -145,8 +145,8 @@ func versionOf(name string) schema.GroupVersion {
 	return schema.GroupVersion{Group: name + ".example.com", Version: "v1"}
 }
 
-// Nobody is asked while nobody wants to know. What was said is fresh for ten seconds, a server that goes is no longer
-// told of, and one that comes back is asked anew.
+// Without a request no server is asked. An answer is fresh for ten seconds, a server that goes is no longer listed, and
+// one that comes back is asked again.
 func TestDocumentsAreReadOnDemand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newElsewhere(t)
@@ -377,7 +377,7 @@ func TestServeV3(t *testing.T) {
 		if documents.ServeV3(httptest.NewRecorder(), request(path), versionOf("other")) {
 			t.Error("a version of nobody was answered")
 		}
-		// Who sends what apiservers send gets the documents of all, and makes nobody be asked.
+		// A client that sends what apiservers send gets the documents of all, and no server is asked for it.
 		handedOn := request(rootV3)
 		handedOn.Header.Set("Via", via)
 		if urls := documents.URLs(handedOn); len(urls) != 1 {

@@ -94,7 +94,7 @@ func serverName(s *apiregistration.ServiceReference) string {
 	return s.Name + "." + s.Namespace + ".svc"
 }
 
-// close ends connections that nobody uses.
+// close ends idle connections.
 func (e *extension) close() {
 	if e.transport != nil {
 		e.transport.CloseIdleConnections()
@@ -143,7 +143,7 @@ type reply struct {
 	body   []byte
 }
 
-// fetch asks an endpoint in somebody's name. An answer is read whole or not at all, and no redirect is followed.
+// fetch asks an endpoint on behalf of a user. It reads an answer whole or not at all, and follows no redirect.
 func (e *extension) fetch(ctx context.Context, at *url.URL, who user.Info, header http.Header) (*reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

@@ -87,7 +87,7 @@ func (a *Aggregator) handOn(w http.ResponseWriter, r *http.Request, e *extension
 	handler.ServeHTTP(w, on)
 }
 
-// isHandedOn says whether an apiserver has handed the request on already.
+// isHandedOn reports whether an apiserver has proxied the request already.
 func isHandedOn(r *http.Request) bool { return slices.Contains(r.Header.Values("Via"), via) }
 
 // looped is the answer to a request that comes back.

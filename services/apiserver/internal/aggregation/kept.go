@@ -28,7 +28,7 @@ type source struct {
 	begun uint64
 }
 
-// kept are the answers of servers to one question. They are asked only when somebody wants to know.
+// kept are the answers of servers to one question. They are asked only for a request.
 type kept[T any] struct {
 	path string
 	// read makes of an answer what is kept of it.
@@ -46,7 +46,7 @@ type kept[T any] struct {
 // answer is what one server says. All but the channel and the time of asking belongs to who asks while one does.
 type answer[T any] struct {
 	asked time.Time
-	// asking is closed when the server has been asked; nil while nobody asks it.
+	// asking is closed when the server has been asked; nil while it is not being asked.
 	asking chan struct{}
 	failed string
 
@@ -107,7 +107,7 @@ func (k *kept[T]) begin(sources []source) []chan struct{} {
 	return waiting
 }
 
-// expire makes a server be asked anew by who wants to know next.
+// expire has the next request ask a server again.
 func (k *kept[T]) expire(e *extension) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

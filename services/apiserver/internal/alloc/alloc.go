@@ -50,8 +50,8 @@ type Range struct {
 	idle  map[int]int
 }
 
-// Range returns the range called name with size numbers. label says what the numbers stand for: numbers taken under
-// another label, after the range was configured anew, mean nothing.
+// Range returns the range called name with size numbers. label says what the numbers stand for: once the range is
+// configured with another label, the numbers that were taken before mean nothing.
 func (s *Store) Range(name, label string, size int) *Range {
 	return &Range{store: s, name: name, label: label, size: size, start: rand.IntN}
 }

@@ -64,9 +64,9 @@ func band(size int) int {
 	return min(max(smallest, size/share), largest)
 }
 
-// audit compares what is taken with what is in use. lost is in use but not taken: somebody else could get it. leaked is
-// taken and was used neither now nor at the last audits: nobody will ever release it. idle counts, for each unused
-// offset, at how many audits it was so.
+// audit compares the numbers that are taken with those in use. lost is in use but not taken: another object could get
+// it. leaked is taken and was used neither now nor at the last audits: no object will ever release it. idle counts, for
+// each unused offset, at how many audits it was so.
 func audit(taken bitmap, size int, used map[int]bool, idle map[int]int) (lost, leaked []int, next map[int]int) {
 	next = map[int]int{}
 	for offset := range size {

@@ -82,7 +82,7 @@ func TestAudit(t *testing.T) {
 		}
 		idle = next
 	}
-	// One sighting in between starts the count anew.
+	// One sighting in between restarts the count.
 	_, _, idle = audit(taken, 16, used, map[int]int{2: 2, 3: 2})
 	_, leaked, _ := audit(taken, 16, map[int]bool{1: true, 2: true, 3: true}, map[int]int{2: 2, 3: 2})
 	if len(leaked) > 0 || len(idle) > 0 {

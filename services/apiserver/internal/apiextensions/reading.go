@@ -16,8 +16,8 @@ import (
 	"keelson.dev/services/apiserver/internal/negotiated"
 )
 
-// As long as the definitions are still being read, what nobody knows may be a resource of one of them, and a list of
-// what there is lacks them. Who asks is told to come back: a collector that took its answer for whole would take
+// While the definitions are still being read, an unknown resource may be one of theirs, and a list of the existing
+// resources lacks them. The client is told to try again: a collector that took the answer for whole would take
 // namespaces for empty and owners for gone.
 
 // startHook is the library's name for what ends when discovery tells of the definitions.

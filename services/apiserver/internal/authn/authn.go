@@ -39,7 +39,7 @@ type Config struct {
 	ServiceAccounts authenticator.Token
 	// BootstrapTokens verifies bootstrap tokens; nil: they are not believed.
 	BootstrapTokens authenticator.Token
-	// Issuers verifies tokens of issuers from elsewhere, Webhook asks somebody else about tokens; nil: nobody does.
+	// Issuers verifies tokens of external issuers, Webhook asks a webhook about tokens; nil: there is none.
 	Issuers, Webhook authenticator.Token
 	// Proxy says which proxies name the user in headers; nil: none does.
 	Proxy *authenticatorfactory.RequestHeaderConfig

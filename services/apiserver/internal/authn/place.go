@@ -10,9 +10,9 @@ import (
 	"keelson.dev/services/apiserver/internal/fairshare"
 )
 
-// perPlace gives each network address its share of the requests about whose tokens others are asked. Nobody is known
-// yet, so no other limit holds: without it, one machine with made-up tokens could have any number of requests wait for
-// somebody who does not answer.
+// perPlace gives each network address its share of the requests whose tokens others are asked about. Their clients are
+// not known yet, so no other limit holds: without it, one machine with made-up tokens could have any number of requests
+// wait for a webhook that does not answer.
 type perPlace struct {
 	authenticator.Request
 	shares *fairshare.Shares

@@ -23,8 +23,8 @@ func from(address, token string) *http.Request {
 	return r
 }
 
-// TestFloodOfUnknownTokens: one address has so many requests wait for others at most, and keeps nobody out: neither
-// from elsewhere, nor who has a token that the server knows.
+// TestFloodOfUnknownTokens: one address has so many requests wait for others at most, and locks no client out: neither
+// one from another address, nor one with a token that the server knows.
 func TestFloodOfUnknownTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type answer = *authenticator.Response
@@ -93,7 +93,7 @@ func TestFloodOfUnknownTokens(t *testing.T) {
 	})
 }
 
-// TestLengthOfTokens: nobody looks at a token that is longer than any.
+// TestLengthOfTokens: the server does not examine a token that is longer than any.
 func TestLengthOfTokens(t *testing.T) {
 	looked := 0
 	all, err := New(Config{Webhook: authenticator.TokenFunc(

@@ -33,7 +33,7 @@ var (
 )
 
 // NewAuthorizer returns an authorizer over a policy and objects that change under it: it asks for nodes, then for
-// roles. It refuses nobody before PolicyIsComplete is called.
+// roles. It denies no request before PolicyIsComplete is called.
 func NewAuthorizer(policy *rbac.Policy, objects node.Objects) (*Authorizer, error) {
 	a := &Authorizer{roles: &roles{policy: policy, complete: make(chan struct{})}, nodes: node.New(objects)}
 	byDefault, err := newChain(

@@ -29,7 +29,7 @@ type link struct {
 	rules rulesFor
 }
 
-// rulesFor lists the rules of a user in a namespace, and says whether there may be more.
+// rulesFor lists the rules of a user in a namespace, and reports whether there may be more.
 type rulesFor func(ctx context.Context, who user.Info, namespace string) ([]authorizer.ResourceRuleInfo,
 	[]authorizer.NonResourceRuleInfo, bool, error)
 

@@ -26,7 +26,7 @@ func TestNodesDoNotTakeWhatOthersHave(t *testing.T) {
 	node := func(name, cidr string) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{PodCIDR: cidr}}
 	}
-	// Where nobody gives Nodes their ranges, a node has that of its flag.
+	// Without a controller that allocates ranges, a node has that of its flag.
 	if _, err := older.Create(ctx, node("older", "10.244.1.0/24"), metav1.CreateOptions{}); err != nil {
 		t.Fatalf("registering with a range: %v", err)
 	}
@@ -94,7 +94,7 @@ func TestNodesDoNotTakeWhatOthersHave(t *testing.T) {
 		return err
 	}, ofOlder)
 
-	// Where somebody gives them, a node takes none by itself, be it free or not.
+	// With such a controller, a node takes none by itself, be it free or not.
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "workload-controllers.nodeipam"},
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("pod-1")}}
 	if _, err := s.Client.CoordinationV1().Leases(

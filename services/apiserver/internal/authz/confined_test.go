@@ -17,7 +17,7 @@ import (
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
-// Who collects objects of every kind sees, over the wire, which Secrets there are, and nobody's passwords.
+// A collector of objects of every kind sees, over the wire, which Secrets there are, and none of their contents.
 func TestCollectorsDoNotReadSecrets(t *testing.T) {
 	s := servertest.Start(t)
 	namespace := s.Namespace(t, "confined")

@@ -65,7 +65,7 @@ func TestMirrorPodOpensNoSecret(t *testing.T) {
 	if _, err := pods.Create(ctx, mirror("static", registered.UID), metav1.CreateOptions{}); err != nil {
 		t.Fatalf("a mirror Pod that names nothing: %v", err)
 	}
-	// Somebody with the right to may make a mirror Pod that names a Secret: it opens nothing, and stays a mirror.
+	// A user with the right to may make a mirror Pod that names a Secret: it opens nothing, and stays a mirror.
 	if _, err := s.Client.CoreV1().Pods("kube-system").Create(ctx, pull, metav1.CreateOptions{}); err != nil {
 		t.Fatalf("creating a mirror Pod as an administrator: %v", err)
 	}

@@ -23,7 +23,7 @@ func confinedTo(verb string) string {
 	return "the metadata of Secrets"
 }
 
-// roles allows what a role allows. Nobody is told that he may not what a role not read yet allows.
+// roles allows what a role allows. It does not refuse a request that a role which is not read yet may allow.
 type roles struct {
 	policy *rbac.Policy
 	// complete is closed when the policy holds all roles and bindings that are stored.

@@ -198,7 +198,7 @@ func testTokens(t *testing.T, n *nodes) {
 	refused(t, "reading the account of another node's Pod", err, unrelated)
 }
 
-// testAudiences: with a token for somebody else a node would speak to him in its Pod's name; so the audience is one
+// testAudiences: with a token for any audience a node could act in its Pod's name there. So the audience must be one
 // that the Pod names, a driver of its volumes, or a role.
 func testAudiences(t *testing.T, n *nodes, request *authenticationv1.TokenRequest) {
 	ctx := t.Context()

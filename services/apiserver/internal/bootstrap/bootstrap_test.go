@@ -169,7 +169,7 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 	}
 }
 
-// Whom Pods may trust every account may read, and nobody who has no account from the start.
+// Every account may read the trust bundles of Pods, and no user without an account may from the start.
 func TestAccountsReadTrustBundles(t *testing.T) {
 	p := rbac.NewPolicy()
 	for _, r := range append(append([]role{}, userRoles...), certificateRoles...) {

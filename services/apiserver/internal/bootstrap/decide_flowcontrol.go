@@ -24,9 +24,9 @@ type upkeep[O metav1.Object] struct {
 	remove         []string
 }
 
-// decide compares the objects with those that are there. What is missing is made, and what has another spec gets it
-// back, unless its annotation says that it is an operator's. An object that nobody keeps, with the annotation of those
-// that somebody does, is of another version and goes.
+// decide compares the objects with the stored ones. It creates what is missing, and restores the spec of what has
+// another, unless its annotation says that it is an operator's. An object that is not among them, but has their
+// annotation, is of another version and is removed.
 func (k kept[O]) decide(there []O) upkeep[O] {
 	var do upkeep[O]
 	left := map[string]O{}
@@ -78,8 +78,8 @@ func (k kept[O]) updated(there, standard O, updates bool) O {
 	return updated
 }
 
-// updatesItself is whether an object follows what is suggested: as it says, or if it does not say so, as long as nobody
-// has changed it.
+// updatesItself reports whether an object follows what is suggested: as its annotation says, or without one as long as
+// no user has changed it.
 func updatesItself(o metav1.Object) bool {
 	if says, said := autoUpdates(o); said {
 		return says

@@ -14,8 +14,8 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/flowcontrol/flowschema"
 )
 
-// An operator's object stays, what nobody has changed follows, what is mandatory is as it is, and what another version
-// left goes.
+// An operator's object stays, an object that no user has changed follows, what is mandatory is as it is, and what
+// another version left goes.
 func TestDecideFlowControl(t *testing.T) {
 	schema := func(name string, precedence int32, generation int64, says string) *flowcontrolv1.FlowSchema {
 		s := &flowcontrolv1.FlowSchema{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: generation}}

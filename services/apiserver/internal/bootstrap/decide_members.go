@@ -12,8 +12,8 @@ import (
 	"keelson.dev/kit/seconds"
 )
 
-// members are the addresses of all apiservers whose Lease holds at now, and the
-// names of the Leases that nobody renews any more.
+// members are the addresses of all apiservers whose Lease holds at now, and the names of the Leases that are no longer
+// renewed.
 func members(leases []coordinationv1.Lease, now time.Time) (alive []netip.AddrPort, expired []string) {
 	for i := range leases {
 		spec := &leases[i].Spec

@@ -58,7 +58,7 @@ func (u upkeep[O]) write(ctx context.Context, kind string, client written[O]) er
 			return describe(kind, o.GetName(), err)
 		}),
 		lanes.Each(writers, u.update, func(o O) error {
-			// Somebody else's write comes first: the next look sees what it made of the object.
+			// A conflict means that another client's write came first: the next look sees its result.
 			_, err := client.Update(ctx, o, metav1.UpdateOptions{FieldManager: configProducer})
 			if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 				return fmt.Errorf("updating the %s %s: %w", kind, o.GetName(), err)

@@ -30,7 +30,7 @@ type role struct {
 	groups   []string
 	labels   map[string]string
 	collects string // label of the roles whose rules make up this one
-	vacant   bool   // its binding names nobody; subjects of earlier versions are taken away
+	vacant   bool   // its binding has no subjects; those of earlier versions are removed
 	confined bool   // what it says of all resources is no subresource, and not what is in Secrets
 }
 
@@ -57,7 +57,7 @@ func (r role) clusterRole() *rbacv1.ClusterRole {
 	return out
 }
 
-// binding is nil for a role that nobody has from the start.
+// binding is nil for a role that has no subjects from the start.
 func (r role) binding() *rbacv1.ClusterRoleBinding {
 	if len(r.users)+len(r.groups) == 0 && !r.vacant {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 )
 
-// certificateRoles are the roles by which certificates are asked for, approved and trusted. But for the last, which
-// Pods have, nobody has one from the start: an operator binds them, by the names that those who set up clusters know.
+// certificateRoles are the roles to request, approve and trust certificates. Except for the last, which Pods have, none
+// has subjects from the start: an operator binds them, by the names that those who set up clusters know.
 var certificateRoles = []role{
 	{
 		// Who has a bootstrap token asks for the certificate of a node.
@@ -15,7 +15,7 @@ var certificateRoles = []role{
 		rules: []rbacv1.PolicyRule{rule(verbs("create", "get", "list", "watch"), certificatesv1.GroupName,
 			requestsName)},
 	},
-	// Whose requests for nodes' client certificates are approved with nobody looking.
+	// The requests of its subjects for nodes' client certificates are approved automatically.
 	approvedAtOnce("nodeclient"),
 	approvedAtOnce("selfnodeclient"),
 	approver("kube-apiserver-client-approver", certificatesv1.KubeAPIServerClientSignerName),

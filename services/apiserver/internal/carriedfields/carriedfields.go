@@ -2,8 +2,8 @@
 //
 // Behind admission the library decodes all managed fields of an object again, in case a plugin has damaged them. They
 // come from the library itself a moment before, and a plugin that has left them as they were cannot have damaged
-// anything. So the chain takes them out of the object at its end, and who stores the object puts them back. What nobody
-// offers to put back, and what a plugin has changed, stays in the object and is checked.
+// anything. So the chain takes them out of the object at its end, and the code that stores the object puts them back.
+// Fields that no carrier offers to put back, and those that a plugin has changed, stay in the object and are checked.
 package carriedfields
 
 import (
@@ -65,8 +65,8 @@ func isTaken(object metav1.Object) bool {
 	return fields != nil && len(fields) == 0
 }
 
-// takes says whether the carrier is for the object that is admitted. A subresource may be an object of its own, such as
-// a Scale, whose managed fields others read before anything is stored.
+// takes reports whether the carrier is for the object that is admitted. A subresource may be an object of its own, such
+// as a Scale, whose managed fields others read before anything is stored.
 func (c *carrier) takes(a admission.Attributes) bool {
 	switch a.GetOperation() {
 	case admission.Create:

@@ -45,8 +45,8 @@ func request(obj, old runtime.Object, operation admission.Operation, subresource
 		corev1.SchemeGroupVersion.WithResource("pods"), subresource, operation, nil, false, nil)
 }
 
-// What stores an object finds in it the managed fields that it had, and the library's check has not seen them where
-// that was offered and nobody has touched them.
+// The code that stores an object finds in it the managed fields that it had. The library's check has not seen them if a
+// carrier was offered and no plugin has changed them.
 func TestManagedFieldsPassTheCheck(t *testing.T) {
 	stored, other := podWith(nil), podWith(nil)
 	mine := func(p *corev1.Pod) error {

@@ -36,7 +36,7 @@ func blockOf(prefix netip.Prefix) block {
 	return block{prefix, max(1<<hostBits-reserved, 0)}
 }
 
-// has tells whether somebody may ask for the address.
+// has reports whether a client may request the address.
 func (b block) has(ip netip.Addr) bool {
 	return b.prefix.Contains(ip) && ip != b.prefix.Addr() && (!ip.Is4() || b.prefix.Contains(ip.Next()))
 }

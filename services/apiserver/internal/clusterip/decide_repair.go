@@ -26,7 +26,7 @@ type State struct {
 
 // Repair is what brings Services and addresses together again.
 type Repair struct {
-	// Remove comes first: an address that says that it is somebody else's makes room for one that is created.
+	// Remove comes first: an address that names another owner makes room for one that is created.
 	Remove, Create []*networkingv1.IPAddress
 	Tell           []Finding
 }
@@ -40,8 +40,8 @@ type Finding struct {
 	Message string
 }
 
-// DecideRepair finds what differs. The first start after the addresses stood elsewhere makes them all, and tells
-// nobody.
+// DecideRepair finds what differs. The first start after the addresses were stored elsewhere creates them all, without
+// an event.
 func DecideRepair(s State) Repair {
 	var r Repair
 	known, moving := map[string]*networkingv1.IPAddress{}, true

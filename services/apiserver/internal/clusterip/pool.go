@@ -33,7 +33,7 @@ import (
 // blindTries is how often an address is tried without a look at which are taken.
 const blindTries = 3
 
-// errNotOwner ends a delete of an address that belongs to somebody else by now.
+// errNotOwner ends a delete of an address that belongs to another owner by now.
 var errNotOwner = errors.New("the address has another owner")
 
 // Pool is where addresses come from. It is of use when both stores are open.
@@ -76,7 +76,7 @@ func (p *Pool) Ranges(ctx context.Context) ([]netip.Prefix, error) {
 	return usable(list.(*networkingv1.ServiceCIDRList).Items, p.configured), nil
 }
 
-// Take takes one certain address: alloc.ErrTaken if somebody has it, an Outside error if it is in no range.
+// Take takes one certain address: alloc.ErrTaken if another owner has it, an Outside error if it is in no range.
 func (p *Pool) Take(ctx context.Context, ip netip.Addr, owner Owner, dryRun bool) error {
 	ranges, err := p.Ranges(ctx)
 	if err != nil {

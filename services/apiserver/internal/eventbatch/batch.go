@@ -148,8 +148,8 @@ func createOptions(r *http.Request) (*metav1.CreateOptions, error) {
 	return options, nil
 }
 
-// reason is why an Event is refused. That a namespace ends, where Events are refused in the nature of things, is told
-// apart from what somebody should look at.
+// reason is why an Event is refused. It distinguishes a namespace that ends, where Events are always refused, from
+// errors that an operator should look at.
 func reason(err error, status *metav1.Status) metav1.CauseType {
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return corev1.NamespaceTerminatingCause

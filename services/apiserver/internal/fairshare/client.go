@@ -21,7 +21,7 @@ const (
 	Classes
 )
 
-// classOf is the class of a client. Nobody but who has the mesh gives somebody a name of its own.
+// classOf is the class of a client. Only the owner of the mesh gives a client a name of its own.
 func classOf(client string) class {
 	switch {
 	case strings.HasPrefix(client, nodePrefix):

@@ -2,7 +2,7 @@ package fairshare
 
 import "testing"
 
-// One client gets a quarter of what others leave, and somebody new always the least.
+// One client gets a quarter of what others leave, and a new client always the least.
 func TestRoom(t *testing.T) {
 	for _, row := range []struct{ total, least, others, mine, want int64 }{
 		{64, 0, 0, 0, 16},

@@ -1,5 +1,5 @@
-// Package fairshare divides what the server has few of between its clients, so that no client, and however many names
-// somebody has, takes all of it.
+// Package fairshare divides the scarce resources of the server between its clients, so that no client takes all of
+// them, however many names it has.
 package fairshare
 
 import (

@@ -78,8 +78,8 @@ func Wrong(path string, err error) error {
 	return fmt.Errorf("%s: %s", path, text)
 }
 
-// Follow puts in force what the file has until ctx ends. What could not be put in force is tried again as often as the
-// file is looked at: it may be somebody else who was away.
+// Follow applies what the file has until ctx ends. It retries what it could not apply each time it looks at the file:
+// the cause may be a peer that was away.
 func (f *File) Follow(ctx context.Context) {
 	log := f.Log.With(zap.String("flag", "--"+f.Flag), zap.String("path", f.Path))
 	filesystem.WatchUntil(ctx, Interval, f.Path, func() { f.look(ctx, log) },

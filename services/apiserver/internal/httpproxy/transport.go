@@ -18,8 +18,8 @@ const (
 	idleTimeout = 90 * time.Second
 )
 
-// NewTransport reaches what users run. It shows no certificate and, as nobody can know who signs for them, takes any.
-// Each address is looked at when it is dialled, after names were looked up.
+// NewTransport reaches what users run. It shows no certificate and, as the signers of theirs are not known, takes any.
+// Each address is checked when it is dialled, after names were looked up.
 func NewTransport() http.RoundTripper {
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout,
 		Control: func(_, address string, _ syscall.RawConn) error { return CheckAddress(address) }}

@@ -24,8 +24,8 @@ type Limit struct {
 	// ReadOnly and Mutating are how many requests of each kind tenants, nodes and the mesh's own daemons may have in
 	// flight each; zero is no limit.
 	ReadOnly, Mutating int
-	// Together is how many times as many all of them may have: who has none may always have one, and somebody may have
-	// many names. Zero is for where another limit counts all.
+	// Together is how many times as many all of them may have: a client with none may always have one, and one client
+	// may have many names. Zero is for where another limit counts all.
 	Together int
 	// LongRunning tells the requests that last, which another limit counts.
 	LongRunning request.LongRunningRequestCheck

@@ -68,8 +68,8 @@ func TestOneClientTakesItsShareOnly(t *testing.T) {
 	}
 }
 
-// TestManyNames: who has a name of his own for each request has no more of them in flight than all clients together
-// may; where there is no limit, nobody is counted.
+// TestManyNames: a client with a name of its own for each request has no more of them in flight than all clients
+// together may; without a limit, no client is counted.
 func TestManyNames(t *testing.T) {
 	for _, row := range []struct{ limit, want int }{{4, 8}, {0, 20}} {
 		enter, leave := make(chan int, 20), make(chan struct{})

@@ -1,6 +1,6 @@
 // Package intern keeps one copy of what many objects have alike, such as the labels and requests of the Pods of one
 // template or what the nodes of one size offer. Objects that are given to it share memory with others from then on, so
-// nobody may change what is inside them: those of watch caches nobody does.
+// their content must not change: no code changes the objects of watch caches.
 //
 //	intern.go  what is remembered, and the parts of objects
 //	lists.go   whole lists of parts
@@ -22,7 +22,7 @@ import (
 const slots = 1024
 
 // largest is the encoded size in bytes of the largest objects whose lists are remembered: a table holds what it
-// remembers also when nobody else does any more, and large objects are seldom alike.
+// remembers even after the last object is gone, and large objects are seldom alike.
 const largest = 16 << 10
 
 // table remembers the value that came last of each slot. A value that came before in a slot only costs its memory. It
@@ -60,7 +60,7 @@ type Pool struct {
 // New returns an empty Pool.
 func New() *Pool { return &Pool{seed: maphash.MakeSeed()} }
 
-// Object lets an object, which was decoded from so many bytes and which nobody else has, share what others have alike.
+// Object lets an object, which was decoded from so many bytes and is not in use yet, share what others have alike.
 func (p *Pool) Object(object runtime.Object, size int) {
 	if o, ok := object.(metav1.ObjectMetaAccessor); ok {
 		if m, ok := o.GetObjectMeta().(*metav1.ObjectMeta); ok {

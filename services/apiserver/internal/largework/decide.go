@@ -6,9 +6,9 @@ import "keelson.dev/services/apiserver/internal/objectsize"
 // take a second for a few kilobytes.
 const ordinary = 256 << 10
 
-// weight is how many bytes a request counts: those that it sends, or that its object or list has as far as anybody
-// knows, whichever is more. Small ones of who is trusted, the daemons of the mesh and its masters, count nothing and
-// wait for nobody.
+// weight is how many bytes a request counts: those that it sends, or the known size of its object or list, whichever is
+// more. Small requests of trusted clients, the daemons of the mesh and its masters, count nothing and wait for no
+// others.
 func weight(sent, known int64, trusted bool) int64 {
 	n := max(sent, known)
 	switch {

@@ -163,7 +163,7 @@ func listOf(info *request.RequestInfo) objectsize.List {
 		Namespace: info.Namespace}
 }
 
-// whole waits for the body, so that nobody waits for who sends it.
+// whole waits for the body, so that no other request waits for its sender.
 func (g *gate) whole(r *http.Request) error {
 	if r.Body == nil {
 		return nil

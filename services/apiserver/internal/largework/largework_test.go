@@ -173,8 +173,8 @@ func TestANamespaceIsKnown(t *testing.T) {
 	}
 }
 
-// TestSomebodyNewWaitsForNobody: however much others do, who has nothing under way is answered, and also what is larger
-// than everything that one may have. Who reads slowly what he is sent keeps nobody waiting, not even himself.
+// TestSomebodyNewWaitsForNobody: however much others do, a client that has nothing under way is answered, even with
+// more than one client may have. A client that reads its answer slowly keeps no other waiting, not even itself.
 func TestSomebodyNewWaitsForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve()

@@ -14,7 +14,7 @@ import (
 	"keelson.dev/services/apiserver/internal/authn/satoken"
 )
 
-// CleanUp looks once for tokens that nobody used for long. The caches must have been read. It goes on after an error.
+// CleanUp looks once for tokens that were not used for long. The caches must have been read. It goes on after an error.
 func (k *Keeper) CleanUp(ctx context.Context) error {
 	tracking, err := k.Client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, TrackingName, metav1.GetOptions{})
 	if err != nil {
@@ -34,7 +34,7 @@ func (k *Keeper) CleanUp(ctx context.Context) error {
 		if verdict := DecideUnused(use); err == nil && verdict != Keep {
 			err = k.conclude(ctx, use, verdict, used)
 		}
-		// Somebody who has written it may also use it.
+		// A client that has written it may also use it.
 		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			errs = append(errs, err)
 		}

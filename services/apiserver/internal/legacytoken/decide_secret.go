@@ -16,9 +16,9 @@ type Input struct {
 	Secret *corev1.Secret
 	// Account has the name that the Secret gives; nil: there is none.
 	Account *corev1.ServiceAccount
-	// RootCA is the PEM bundle by which clients know the apiserver; empty where nobody has published one.
+	// RootCA is the PEM bundle by which clients know the apiserver; empty if none is published.
 	RootCA []byte
-	// Signs says whether this apiserver has a key to sign with.
+	// Signs reports whether this apiserver has a key to sign with.
 	Signs bool
 }
 

@@ -39,9 +39,8 @@ const (
 	Remove Verdict = "remove"
 )
 
-// DecideUnused says what becomes of a Secret. A token without a day of use is unused since use is recorded. What
-// nobody understands is kept: a day that is none, and a Secret that its account does not list, which somebody may have
-// made by hand.
+// DecideUnused says what becomes of a Secret. A token without a day of use is unused since use is recorded. A Secret
+// with a day that cannot be read is kept, and so is one that its account does not list, which a user may have made.
 func DecideUnused(u Use) Verdict {
 	s := u.Secret
 	limit := u.Now.Add(-u.Period)

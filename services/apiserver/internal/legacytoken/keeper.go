@@ -39,7 +39,7 @@ const (
 // Config is what a Keeper works with.
 type Config struct {
 	Client kubernetes.Interface
-	// Accounts are all ServiceAccounts. Somebody else runs the informer.
+	// Accounts are all ServiceAccounts. The caller runs the informer.
 	Accounts cache.SharedIndexInformer
 	// Issuer signs; nil: Secrets get no token here.
 	Issuer *satoken.Issuer

@@ -13,8 +13,8 @@ import (
 	"keelson.dev/services/apiserver/internal/authn/satoken"
 )
 
-// look gives the Secret what it lacks, or deletes it. That somebody else was faster is no failure: it wakes the Secret
-// up again.
+// look gives the Secret what it lacks, or deletes it. A conflict with a faster writer is no failure: the write wakes
+// the Secret up again.
 func (k *Keeper) look(ctx context.Context, t task) error {
 	in, err := k.observe(t)
 	if in.Secret == nil || err != nil {

@@ -132,7 +132,7 @@ type warnings []string
 // HandleWarningHeader implements restclient.WarningHandler.
 func (w *warnings) HandleWarningHeader(_ int, _, text string) { *w = append(*w, text) }
 
-// refused waits until nobody believes the token: one that was used is believed without a look for ten seconds.
+// refused waits until every server refuses the token: one that was used is believed without a look for ten seconds.
 func (p *place) refused(token string) {
 	p.t.Helper()
 	servertest.Eventually(p.t, "a token that is not valid any more", func(context.Context) string {
@@ -151,7 +151,7 @@ func publish(t *testing.T, s *servertest.Server) {
 }
 
 // A Secret that a user makes for an account gets a token, by which its bearer is the account for as long as both are
-// there. What somebody spoils is mended.
+// there. The Keeper repairs damage to it.
 func TestATokenLastsAsLongAsSecretAndAccount(t *testing.T) {
 	p := in(t, servertest.Start(t), "team")
 	p.account("bot")
@@ -306,7 +306,7 @@ func (p *place) keepAt(ahead time.Duration) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// A token that was made for its account and that nobody uses is refused after a year, and gone after another one.
+// A token that was made for its account and is not used is refused after a year, and gone after another one.
 func TestUnusedTokensGo(t *testing.T) {
 	const day = 24 * time.Hour
 	p := in(t, servertest.Start(t), "team")
@@ -340,7 +340,7 @@ func TestUnusedTokensGo(t *testing.T) {
 		t.Errorf("marked invalid since %s, want %s", since, want)
 	}
 	p.refused(tokens["unused"])
-	// A use, though refused, is one: take it back, as if nobody had tried.
+	// A use, though refused, is one: take it back, as if the token had not been tried.
 	const unlabel = `{"metadata":{"labels":{"kubernetes.io/legacy-token-last-used":null}}}`
 	must[*corev1.Secret](t)(p.Client.CoreV1().Secrets("team").Patch(t.Context(), "unused", types.MergePatchType,
 		[]byte(unlabel), metav1.PatchOptions{}))

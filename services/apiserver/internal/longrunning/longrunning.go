@@ -1,6 +1,6 @@
-// Package longrunning bounds how many requests that last one client has open: watches, logs, exec and what else goes on
-// until somebody ends it. Each keeps memory and goroutines of the apiserver for as long as it is open, and the limit of
-// requests in flight does not count them.
+// Package longrunning bounds how many long-running requests one client has open: watches, logs, exec and others that go
+// on until one side ends them. Each keeps memory and goroutines of the apiserver for as long as it is open, and the
+// limit of requests in flight does not count them.
 package longrunning
 
 import (

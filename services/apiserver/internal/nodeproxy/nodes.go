@@ -104,7 +104,7 @@ func (a Agent) At(l Location) *url.URL {
 func (n *Nodes) Agent(ctx context.Context, node string, insecure bool) (Agent, error) {
 	found, err := n.lookup(ctx, node)
 	if apierrors.IsNotFound(err) {
-		// Made anew: the store names the resource of the request in ctx, which is the Pod's.
+		// A new error: the store names the resource of the request in ctx, which is the Pod's.
 		return Agent{}, apierrors.NewNotFound(corev1.Resource("nodes"), node)
 	}
 	if err != nil {

@@ -106,7 +106,7 @@ func (b *Book) OfObject(o Object) int64 {
 	return b.objects[o]
 }
 
-// OfList is how long a list has been of late; zero if nobody knows that it is long.
+// OfList is how long a list has been of late; zero if it is not known to be long.
 func (b *Book) OfList(l List, now time.Time) int64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

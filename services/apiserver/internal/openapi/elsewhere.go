@@ -38,7 +38,7 @@ func (p *published) serveIndex(w http.ResponseWriter, r *http.Request, urls map[
 	http.ServeContent(w, r, v3Path, time.Time{}, bytes.NewReader(index))
 }
 
-// indexWith is the index with the URLs of versions from elsewhere, which nobody here answers for.
+// indexWith is the index with the URLs of versions from elsewhere, which this apiserver does not serve.
 func indexWith(own []byte, urls map[schema.GroupVersion]string) ([]byte, error) {
 	var index handler3.OpenAPIV3Discovery
 	if err := json.Unmarshal(own, &index); err != nil {

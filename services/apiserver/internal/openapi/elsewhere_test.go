@@ -27,8 +27,8 @@ func written(t *testing.T, document *spec.Swagger) string {
 	return string(body)
 }
 
-// What others say is added to the apiserver's document: the same definition once, with the kinds of both; another one
-// of the same name under another name; and no path of the apiserver's is said anew. The documents themselves stay.
+// The documents of others are added to the apiserver's: the same definition once, with the kinds of both, another one
+// of the same name under another name, and no path of the apiserver's twice. The documents themselves stay.
 func TestWithOthers(t *testing.T) {
 	const own = `{"swagger":"2.0","paths":{"/apis/apps/v1/":{}},"definitions":{` +
 		`"Options":{"type":"object","x-kubernetes-group-version-kind":[{"group":"apps","kind":"Options","version":"v1"}]},` +

@@ -38,7 +38,7 @@ type Elsewhere interface {
 }
 
 // published are the documents: those of what is always served, and what the defined kinds and those from elsewhere add
-// to them, as they are when somebody asks.
+// to them at the time of the request.
 type published struct {
 	paths     *mux.PathRecorderMux
 	v2        *handler.OpenAPIService
@@ -116,7 +116,7 @@ func (p *published) defines(version schema.GroupVersion) bool {
 	return p.versions[version] != nil
 }
 
-// refresh brings the documents up to what is defined now. Each is made only when somebody reads it.
+// refresh brings the documents up to what is defined now. Each is made only when it is read.
 func (p *published) refresh() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 const (
 	v2Path = "/openapi/v2"
 	v3Path = "/openapi/v3"
-	// keptFor is how long the documents stay after somebody has asked for one. A client asks for several in a row.
+	// keptFor is how long the documents stay after the last request. A client requests several in a row.
 	keptFor = 10 * time.Minute
 )
 
@@ -32,8 +32,8 @@ func Serve(handler *genericapiserver.APIServerHandler, v2 *common.Config, v3 *co
 	handler.NonGoRestfulMux.HandlePrefix(v3Path+"/", d)
 }
 
-// documents are there while somebody asks for them: they take tens of MiB, and building them half a second. What is
-// built again is the same to its last byte, so clients that keep it by its hash do not read it again.
+// documents are kept while clients request them: they take tens of MiB, and building them half a second. What is built
+// again is the same to its last byte, so clients that keep it by its hash do not read it again.
 type documents struct {
 	build func() http.Handler
 
@@ -60,7 +60,7 @@ func (d *documents) dropAfter(wait time.Duration) {
 	contained.After(wait, "forgetting documents", d.drop, nil)
 }
 
-// drop forgets the documents, unless somebody has asked for them meanwhile.
+// drop forgets the documents, unless a client has requested them meanwhile.
 func (d *documents) drop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

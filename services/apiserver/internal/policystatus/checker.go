@@ -32,7 +32,7 @@ const (
 // Config is what a Checker works with.
 type Config struct {
 	Client admissionregistrationclient.ValidatingAdmissionPolicyInterface
-	// Policies are all policies. Somebody else runs the informer.
+	// Policies are all policies. The caller runs the informer.
 	Policies cache.SharedIndexInformer
 	// Check finds what is wrong with the expressions of a policy.
 	Check func(*admissionregistrationv1.ValidatingAdmissionPolicy) []admissionregistrationv1.ExpressionWarning
@@ -94,7 +94,8 @@ func (k *Checker) work(ctx context.Context) {
 	}
 }
 
-// look writes the status of a policy if nobody has. That somebody else was faster is no failure: it comes by the watch.
+// look writes the status of a policy if it has none. Losing to a faster writer is no failure: its write comes by the
+// watch.
 func (k *Checker) look(ctx context.Context, name string) error {
 	object, exists, err := k.Policies.GetIndexer().GetByKey(name)
 	if err != nil || !exists {

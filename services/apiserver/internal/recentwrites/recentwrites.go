@@ -72,7 +72,7 @@ func (l Limit) With(handler http.Handler) http.Handler {
 	})
 }
 
-// stays tells whether what the request writes stays in memory.
+// stays reports whether what the request writes stays in memory.
 func (l Limit) stays(r *http.Request, info *request.RequestInfo) bool {
 	if !info.IsResourceRequest || !slices.Contains([]string{"create", "update", "patch"}, info.Verb) {
 		return false
@@ -114,7 +114,7 @@ func (w *writes) keep(client string, n int64) bool {
 	return true
 }
 
-// forgetLater closes the part of time that is over, and gives back what was written in it once nobody keeps it.
+// forgetLater closes the period that is over, and gives back what was written in it once no watch cache keeps it.
 func (w *writes) forgetLater(client string) {
 	w.mu.Lock()
 	sum := *w.open[client]

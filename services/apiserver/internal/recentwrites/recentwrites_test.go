@@ -31,7 +31,7 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-// asked is a request of somebody, and how it is answered.
+// asked is a request of a user, and how it is answered.
 type asked struct {
 	who, verb, name, query, resource string
 	sent                             int

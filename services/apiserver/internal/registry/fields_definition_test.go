@@ -68,7 +68,7 @@ func TestFieldsOfDefinitionsThatAreRefused(t *testing.T) {
 	}
 }
 
-// refusedFor tells whether a server says of the field that it is refused for the reason.
+// refusedFor reports whether the server refuses the field for the reason.
 func refusedFor(err error, p place, reason string) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {

@@ -99,7 +99,7 @@ func linesOf(t *testing.T, file string) []string {
 	return strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
 }
 
-// A field that nobody classified is one that nobody may act on, although it is accepted.
+// An unclassified field is accepted although perhaps no daemon acts on it.
 func TestEveryFieldIsClassified(t *testing.T) {
 	known := classification(t)
 	served := fieldNames{}
@@ -195,7 +195,7 @@ func within(t reflect.Type) reflect.Type {
 	return t
 }
 
-// isValue tells whether a type is written as one value, whatever it is made of: a time, a quantity.
+// isValue reports whether a type is written as one value, whatever it is made of: a time, a quantity.
 func isValue(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
@@ -326,7 +326,7 @@ func (s *subject) try(t *testing.T, p place, c classified) string {
 	return ""
 }
 
-// refuses tells whether an error is about the field in the given words, or forbids what holds the field.
+// refuses reports whether an error is about the field in the given words, or forbids what holds the field.
 func refuses(err *field.Error, p place, reason string) bool {
 	if !strings.HasPrefix(p.String(), err.Field) {
 		return false
@@ -373,7 +373,7 @@ func find(in any, steps []any) any {
 	return in
 }
 
-// isSet tells whether the object says something at the place.
+// isSet reports whether the object has a value at the place.
 func (p place) isSet(t *testing.T, obj runtime.Object) bool {
 	t.Helper()
 	value := find(fields(t, obj), p.steps)

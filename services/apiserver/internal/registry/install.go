@@ -223,7 +223,7 @@ func Groups(c Config) []Group {
 	}
 }
 
-// roleEntries are the roles and bindings, of which nobody writes one that grants more than they have.
+// roleEntries are the roles and bindings. A user cannot write one that grants more than the user has.
 func roleEntries(authority escalation.Authority) []rest.Entry {
 	return []rest.Entry{
 		escalation.GuardRole(clusterrole.Resource, authority, clusterrole.RulesOf, clusterrole.GrantsTheSame),

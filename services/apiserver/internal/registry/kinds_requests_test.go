@@ -65,7 +65,7 @@ func (k *servedKind) testStrictness(t *testing.T) {
 	k.checkStrictYAML(t, content)
 }
 
-// update writes an object as it is, but for what change makes of it, until nobody has written it meanwhile.
+// update writes an object with a change, and tries again if another client has written it meanwhile.
 func (k *servedKind) update(t *testing.T, name string, query url.Values,
 	change func(map[string]any) []byte) (got answer) {
 	t.Helper()
@@ -188,7 +188,7 @@ func (k *servedKind) checkReadAs(t *testing.T, name, encoding string, decode fun
 		want := decode(k.ask(t, request{method: http.MethodGet, name: name}))
 		got := decode(k.ask(t, request{method: http.MethodGet, name: name, accept: encoding}))
 		if versionOf(t, got) != versionOf(t, want) {
-			continue // somebody wrote it meanwhile
+			continue // another client wrote it meanwhile
 		}
 		if encoding == runtime.ContentTypeProtobuf {
 			// Of an object inside of another one it has neither kind nor version.
@@ -251,7 +251,7 @@ func (n *namesInTurn) say(base string, next ...string) {
 	n.next[base] = next
 }
 
-// unused are the names that nobody has asked for yet.
+// unused is the number of names that were not used yet.
 func (n *namesInTurn) unused(base string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -339,7 +339,7 @@ func (k *servedKind) testDeleteCollection(t *testing.T) {
 	}
 }
 
-// left are those of the objects that nobody has deleted, also such as have to wait for others.
+// left returns the objects that were not deleted yet, including those that wait for others.
 func (k *servedKind) left(t *testing.T, objects []string) []string {
 	t.Helper()
 	var left []string

@@ -49,7 +49,7 @@ type exception struct {
 	met    bool
 }
 
-// readOnly reports whether the resource is only read: it is made when somebody asks for it.
+// readOnly reports whether the resource is only read: its objects are made on request.
 func (s *subject) readOnly() bool { return s.Object == nil }
 
 // newScheme has all types that are served.

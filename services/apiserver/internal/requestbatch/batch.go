@@ -44,7 +44,7 @@ type server struct {
 }
 
 // Over answers batches, each of their requests by each, and lets next answer everything else. It stands behind
-// authentication; what is not known, nobody sends together.
+// authentication: a client that is not known cannot send batches.
 func Over(next, each http.Handler, c Config) http.Handler {
 	register()
 	s := &server{Config: c, each: each, open: fairshare.New(int64(c.Limits.Open), 1),
@@ -66,7 +66,7 @@ func Over(next, each http.Handler, c Config) http.Handler {
 	})
 }
 
-// sender is the client that sends a batch; false if the request is none, or nobody has said who it is.
+// sender is the client that sends a batch; false if the request is none, or its client is not known.
 func sender(r *http.Request) (name string, sends bool) {
 	if r.Method != http.MethodPost || r.URL.Path != batch.Path {
 		return "", false
@@ -86,8 +86,8 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	negotiated.Writer{Serializer: s.Serializer, Version: metav1.SchemeGroupVersion}.Error(w, r, err)
 }
 
-// take opens the batch once all of it is there: what still comes keeps nobody from being answered. Without an error it
-// counts as open.
+// take opens the batch once all of it is there, so that a slow sender delays no answer. Without an error it counts as
+// open.
 func (s *server) take(w http.ResponseWriter, r *http.Request, who string) ([]*item, error) {
 	body, err := s.read(w, r, who)
 	if err != nil {

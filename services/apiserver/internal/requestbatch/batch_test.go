@@ -26,7 +26,7 @@ import (
 	"keelson.dev/services/apiserver/internal/scheme"
 )
 
-// over answers batches of ann, or of nobody, each request by each.
+// over answers batches of ann, or of an unknown client, each request by each.
 func over(each http.HandlerFunc, who string) http.Handler { return within(DefaultLimits(), each, who) }
 
 // within is over with other limits. Where no user is named, each request names its own in X-User.
@@ -260,7 +260,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// What nobody known sends, and what is no batch, is not opened.
+// A request of an unknown client, or one that is no batch, is not opened.
 func TestNoBatch(t *testing.T) {
 	each := func(http.ResponseWriter, *http.Request) { t.Error("a request was tried") }
 	for name, row := range map[string]struct{ who, method, path, kind string }{
@@ -349,7 +349,7 @@ func TestHangs(t *testing.T) {
 	close(release)
 }
 
-// Nobody waits any more: what is under way ends.
+// No client waits any more: what is under way ends.
 func TestGivenUp(t *testing.T) {
 	began, ended := make(chan struct{}, 3), make(chan struct{}, 3)
 	url := serving(t, func(_ http.ResponseWriter, r *http.Request) {

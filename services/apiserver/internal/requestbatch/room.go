@@ -91,7 +91,7 @@ func (r *room) give(n int64) {
 	r.freed.Tell()
 }
 
-// close gives back everything, also what is taken for answers that nobody will send.
+// close gives back everything, including the room of answers that will not be sent.
 func (r *room) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -85,7 +85,7 @@ func (r Resource[O]) preparesUpdate() (forUpdate func(obj, old O), at func(obj, 
 	}
 }
 
-// counted tells whether metadata.generation counts the changes of the spec.
+// counted reports whether metadata.generation counts the changes of the spec.
 func (r Resource[O]) counted() bool { return r.Spec != nil && !r.NoGeneration }
 
 // StatusWrites are the complete rules for writes of /status.

@@ -16,8 +16,8 @@ type Strategy[O Object] struct {
 	// of the metadata is checked by the API machinery.
 	Name apivalidation.ValidateNameFunc
 
-	// SetRequester writes into a new object who makes it, whatever the client says about that. Nobody is known by the
-	// zero UserInfo.
+	// SetRequester writes into a new object which user makes it, whatever the client says about that. Without a user it
+	// gets the zero UserInfo.
 	SetRequester func(obj O, who authenticationv1.UserInfo)
 	// PrepareForCreate drops what a client must not set.
 	PrepareForCreate func(obj O)

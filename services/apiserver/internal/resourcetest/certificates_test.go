@@ -173,7 +173,7 @@ func testIssue(t *testing.T, s *servertest.Server) {
 	}
 }
 
-// testForbiddenRequests: nobody gets everything by a certificate, and a node none of another node.
+// testForbiddenRequests: no certificate makes its holder a master, and a node gets none of another node.
 func testForbiddenRequests(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
 	create := func(client kubernetes.Interface, signer string, subject pkix.Name) error {

@@ -36,7 +36,7 @@ func oneGPU() *resourcev1.AllocationResult {
 				Values: []string{"n1"}}}}}}}
 }
 
-// A claim gets devices, is for somebody, is told of by its driver, and is free again.
+// A claim gets devices, is reserved, gets a status from its driver, and is free again.
 func testDevices(t *testing.T, s *servertest.Server) {
 	ctx, ns := t.Context(), s.Namespace(t, "devices")
 	claims := s.Client.ResourceV1().ResourceClaims(ns)

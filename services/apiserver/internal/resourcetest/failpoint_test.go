@@ -12,8 +12,8 @@ import (
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
-// A client that got no answer does not know whether its Service was stored. If it was, nobody else may be given what it
-// has; if it was not, the client can try again.
+// A client that got no answer does not know whether its Service was stored. If it was, no other Service may get its
+// addresses and ports; if it was not, the client can try again.
 func TestServiceWithoutAnswer(t *testing.T) {
 	s := servertest.Start(t)
 	ctx := t.Context()

@@ -49,7 +49,7 @@ func paramsOf(namespace, name string) *admissionregistrationv1.ParamRef {
 		ParameterNotFoundAction: new(admissionregistrationv1.DenyAction)}
 }
 
-// policyAuthor writes policies and bindings that nobody else has.
+// policyAuthor writes policies and bindings that no other test has.
 type policyAuthor struct {
 	admissionregistrationclient.AdmissionregistrationV1Interface
 }

@@ -156,7 +156,7 @@ func testDeploymentSelectors(t *testing.T, s *servertest.Server) {
 	}
 }
 
-// DEP-170: without a policy the object is gone at once. DEP-248: made anew, it may have another selector.
+// DEP-170: without a policy the object is gone at once. DEP-248: recreated, it may have another selector.
 func testDeploymentReplaced(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
 	deployments, stored := pair(t, s, "replaced")

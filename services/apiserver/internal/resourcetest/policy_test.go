@@ -16,7 +16,7 @@ import (
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
-// Nobody grants what they do not have, neither by a role nor by a binding.
+// A user cannot grant rights that the user does not have, neither by a role nor by a binding.
 func testEscalation(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
 	ns := s.Namespace(t, "escalation")

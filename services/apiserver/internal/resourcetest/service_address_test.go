@@ -77,7 +77,7 @@ func testServiceAddresses(t *testing.T, s *servertest.Server) {
 	if got := addressesOf(t, s, namespace); len(got) != 1 || got[applied.Spec.ClusterIP] != "applied" {
 		t.Errorf("applied at %s, with the addresses %v", applied.Spec.ClusterIP, got)
 	}
-	// An address that somebody else has asked for is not given out.
+	// An address that another client has requested is not given out.
 	own := &networkingv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: "10.96.0.77"}, Spec: networkingv1.IPAddressSpec{
 		ParentRef: &networkingv1.ParentReference{Group: "example.com", Resource: "gateways", Name: "edge"}}}
 	must[*networkingv1.IPAddress](t, "reserving")(s.Client.NetworkingV1().IPAddresses().Create(ctx, own,

@@ -193,7 +193,7 @@ func statusFromV1(in *autoscalingv1.HorizontalPodAutoscaler, out *autoscalingv2.
 	}
 }
 
-// isUtilization says whether the metric is the one that v1 has a field for.
+// isUtilization reports whether the metric is the one that v1 has a field for.
 func isUtilization(m *autoscalingv2.MetricSpec) bool {
 	return m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil &&
 		m.Resource.Name == corev1.ResourceCPU && m.Resource.Target.AverageUtilization != nil
@@ -210,7 +210,7 @@ func annotateList[T any](to *autoscalingv1.HorizontalPodAutoscaler, key string, 
 	}
 }
 
-// annotate adds an annotation. Of these types everything can be written as JSON, but an amount that nobody can have
+// annotate adds an annotation. Everything in these types can be written as JSON, except amounts that no client can have
 // given.
 func annotate(to *autoscalingv1.HorizontalPodAutoscaler, key string, value any) {
 	if content, err := json.Marshal(value); err == nil {
@@ -218,7 +218,7 @@ func annotate(to *autoscalingv1.HorizontalPodAutoscaler, key string, value any) 
 	}
 }
 
-// annotated reads an annotation, and says whether it is there and readable.
+// annotated reads an annotation, and reports whether it is there and readable.
 func annotated[T any](from *autoscalingv1.HorizontalPodAutoscaler, key string, into *T) bool {
 	content, ok := from.Annotations[key]
 	if !ok {

@@ -104,8 +104,8 @@ var groups = []group{
 	{versions: []version{{storagev1.SchemeGroupVersion, storagev1.AddToScheme}}},
 }
 
-// New returns a scheme with every served type. It is made anew for each
-// server, because resources add their defaults and field selectors to it.
+// New returns a scheme with every served type. Each server makes its own, because resources add their defaults and
+// field selectors to it.
 func New() (*runtime.Scheme, error) { return newScheme(groups) }
 
 func newScheme(groups []group) (*runtime.Scheme, error) {

@@ -66,7 +66,7 @@ func timed(do func()) time.Duration {
 	return time.Since(begin)
 }
 
-// switchAudit records every request into a file that nobody keeps.
+// switchAudit records every request into a file that is not kept.
 func switchAudit(b *testing.B, options *Options, _ *genericapiserver.Config) {
 	options.Audit.PolicyFile = filepath.Join(b.TempDir(), "policy.yaml")
 	writeFile(b, options.Audit.PolicyFile,

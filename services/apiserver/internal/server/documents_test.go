@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/server/routes"
 )
 
-// TestDocumentsAreTheLibrarys: what is built when somebody asks is to the last byte what the library builds at every
+// TestDocumentsAreTheLibrarys: a document that is built on request is to the last byte what the library builds at every
 // start, so replicas and restarts have one hash.
 func TestDocumentsAreTheLibrarys(t *testing.T) {
 	s := start(t, delegates{})

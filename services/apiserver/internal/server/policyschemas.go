@@ -36,8 +36,8 @@ func (s *Server) newPolicyChecker(mapper meta.RESTMapper) (*policystatus.Checker
 	})
 }
 
-// waitingClient is a client whose OpenAPI documents are asked for once a policy needs them. The library's plugin asks
-// every five seconds from its start on, and what is asked for is kept: tens of MiB, for policies that nobody has.
+// waitingClient is a client that requests OpenAPI documents only once a policy needs them. The library's plugin
+// requests them every five seconds from its start on, and keeps them: tens of MiB, even without any policy.
 type waitingClient struct {
 	clientset.Interface
 	needed, ended <-chan struct{}
@@ -82,6 +82,6 @@ func (d waitingDocuments) Paths() (map[string]openapiclient.GroupVersion, error)
 	case <-d.client.needed:
 		return d.Client.Paths()
 	case <-d.client.ended:
-		return nil, nil // nobody asks any more, and the library would log an error
+		return nil, nil // the server stops, and the library would log an error
 	}
 }

@@ -234,7 +234,7 @@ func modelsOf(document *openapi_v2.Document, kind string) []string {
 	return names
 }
 
-// A server that hangs, or does not say what it has, keeps nobody from the documents of others.
+// A server that hangs, or does not say what it has, does not keep clients from the documents of others.
 func TestHostileAggregatedOpenAPI(t *testing.T) {
 	a := startAggregated(t)
 	for name, documents := range map[string]http.HandlerFunc{

@@ -129,7 +129,7 @@ func TestAuditWebhook(t *testing.T) {
 	}
 }
 
-// TestAuditReceiverThatHangs: in batches, a receiver that takes a record and says nothing keeps nobody waiting, also
+// TestAuditReceiverThatHangs: in batches, a receiver that takes a record and says nothing keeps no client waiting, even
 // when there is no more room for records.
 func TestAuditReceiverThatHangs(t *testing.T) {
 	r := startReceiver(t, true)

@@ -43,7 +43,7 @@ jwt:
 `, i.URL, authority))
 }
 
-// knows answers about one token that it is bob's, about others that they are nobody's.
+// knows answers about one token that it is bob's, and rejects all others.
 func knows(token string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var review authenticationv1.TokenReview
@@ -91,7 +91,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestWhoIsBelieved: everybody who has credentials of any kind is who he says, and nobody else is anybody.
+// TestWhoIsBelieved: a client with credentials of any kind is the user that it says, and no other client is any user.
 func TestWhoIsBelieved(t *testing.T) {
 	i, webhook := issuertest.Start(t), startReviewer(t, knows("bobs"))
 	people, proxies := servertest.NewAuthority(t), servertest.NewAuthority(t)
@@ -232,8 +232,8 @@ func testExtensionAuthorities(t *testing.T, s *servertest.Server, people *server
 	}
 }
 
-// A webhook that does not answer as one should costs whoever has a token that only it may know a refusal, and nobody
-// else anything.
+// A webhook that does not answer as one should costs a client with a token that only it may know a refusal, and other
+// clients nothing.
 func TestHostileTokenWebhooks(t *testing.T) {
 	webhook := startReviewer(t, nil)
 	s := servertest.Start(t, webhook.asked(t), func(c *inproc.Config) { c.TokenWebhook.CacheTTL = 0 })
@@ -313,7 +313,7 @@ func TestOneQuestionForManyRequests(t *testing.T) {
 		case <-time.After(90 * time.Second):
 			t.Fatal("the webhook is not asked")
 		}
-		// Somebody else does not wait for it.
+		// Another client does not wait for it.
 		if _, err := whoami(t, s.As(t, "ann")); err != nil {
 			t.Errorf("somebody else: %v", err)
 		}

@@ -71,8 +71,8 @@ func mayList(t *testing.T, client kubernetes.Interface, ns, resource string) aut
 	return review.Status
 }
 
-// TestAuthorizers: a webhook is asked about what its conditions match and nobody before it has decided, and its answers
-// are believed for a while.
+// TestAuthorizers: a webhook is asked about requests that its conditions match and that no authorizer before it has
+// decided, and its answers are believed for a while.
 func TestAuthorizers(t *testing.T) {
 	first := startReviewer(t, rights(func(spec authorizationv1.SubjectAccessReviewSpec) string {
 		if spec.ResourceAttributes.Resource == "secrets" {
@@ -158,8 +158,8 @@ func TestAuthorizationByFlags(t *testing.T) {
 	}
 }
 
-// A webhook that does not answer as one should gives one clear error to whom nobody else allows what he asks, or
-// refuses him where its policy is Deny. Who has a right by a role has it.
+// A webhook that does not answer as one should gives one clear error to a user whose request no other authorizer
+// allows, or refuses the user if its policy is Deny. A user who has a right by a role has it.
 func TestHostileAuthorizers(t *testing.T) {
 	silent := status("authorization.k8s.io/v1", "SubjectAccessReview", `{"allowed":false}`)
 	open, closed := startReviewer(t, silent), startReviewer(t, silent)
@@ -263,7 +263,7 @@ func TestAuthorizersChange(t *testing.T) {
 	}
 }
 
-// A webhook that is the apiserver itself asks itself about who asks. That ends, and nobody else waits for it.
+// A webhook that is the apiserver itself asks itself about the requester. That ends, and no other client waits for it.
 func TestAnAuthorizerThatAsksItself(t *testing.T) {
 	config := servertest.NewConfig(t, t.TempDir())
 	address := config.Listener.Addr().String()

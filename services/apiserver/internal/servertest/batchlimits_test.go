@@ -26,7 +26,7 @@ var accepts = []string{
 	"*/*", "", "application/yaml", "application/json;pretty=1", "c/d",
 }
 
-// TestBatchLimits: what somebody sends together takes no more of the server than it may, whoever sends it.
+// TestBatchLimits: a batch takes no more of the server than it may, whichever client sends it.
 func TestBatchLimits(t *testing.T) {
 	s := servertest.Start(t, func(c *inproc.Config) {
 		c.Batches.Ordinary, c.Batches.PerBatch = 2<<10, 2<<10
@@ -37,8 +37,8 @@ func TestBatchLimits(t *testing.T) {
 	t.Run("silent", func(t *testing.T) { testSilentBatches(t, s) })
 }
 
-// testRefusedItems: an item that is refused before it is tried, sent by somebody without any right and in whatever form
-// a client wants its answer, is answered, and so are all others.
+// testRefusedItems: an item that is refused before it is tried, sent by a user without any right and in whatever form a
+// client wants its answer, is answered, and so are all others.
 func testRefusedItems(t *testing.T, s *servertest.Server) {
 	ann := exchangeAs(t, s, "ann")
 	var items []batch.Request
@@ -111,7 +111,7 @@ func testOmittedAnswers(t *testing.T, s *servertest.Server) {
 	}
 }
 
-// testSilentBatches: batches that do not come end in time, behind all filters, and keep nobody from being answered.
+// testSilentBatches: batches that do not arrive end in time, behind all filters, and delay no answer to others.
 func testSilentBatches(t *testing.T, s *servertest.Server) {
 	ann := exchangeAs(t, s, "ann")
 	open := func(body io.Reader) (*http.Response, error) {

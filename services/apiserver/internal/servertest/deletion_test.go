@@ -52,7 +52,7 @@ func testDeletePolicies(t *testing.T, s *servertest.Server) {
 	}
 }
 
-// POD-023, POD-024, POD-048: a Pod is known by its UID, which nobody chooses and nobody changes.
+// POD-023, POD-024, POD-048: a Pod is known by its UID, which no client can choose or change.
 func testIdentity(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
 	ns := s.Namespace(t, "identity")

@@ -89,7 +89,7 @@ func readable(t *testing.T, client kubernetes.Interface, names ...string) {
 	}
 }
 
-// touch writes a secret as it is, and tells whether that changed what is stored.
+// touch writes a secret as it is, and reports whether that changed what is stored.
 func touch(t *testing.T, client kubernetes.Interface, name string) bool {
 	t.Helper()
 	before, err := client.CoreV1().Secrets("default").Get(t.Context(), name, metav1.GetOptions{})

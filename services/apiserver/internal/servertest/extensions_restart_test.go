@@ -64,7 +64,7 @@ func wholeAnswers(ctx context.Context, config *restclient.Config, path, want str
 		}
 		response, err := client.Do(r)
 		if err != nil {
-			continue // nobody listens yet
+			continue // the server does not listen yet
 		}
 		body, err := io.ReadAll(response.Body)
 		response.Body.Close()

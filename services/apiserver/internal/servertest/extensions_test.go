@@ -20,7 +20,7 @@ import (
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
-// A kind that somebody defines is served as the built-in ones are, and goes with its objects. POD-015
+// A kind that a user defines is served as the built-in ones are, and goes with its objects. POD-015
 func TestCustomResources(t *testing.T) {
 	s := servertest.Start(t)
 	config := s.ConfigAs(servertest.Admin)
@@ -158,8 +158,8 @@ func discovered(ctx context.Context, s *servertest.Server) (groups apidiscoveryv
 	return groups, json.Unmarshal(body, &groups)
 }
 
-// testDefinitionGoes: a definition takes its objects with it, waits for those that somebody holds, and lets none be
-// made meanwhile.
+// testDefinitionGoes: a definition takes its objects with it, waits for those with finalizers, and lets none be made
+// meanwhile.
 func testDefinitionGoes(t *testing.T, s *servertest.Server, namespace string) {
 	config := s.ConfigAs(servertest.Admin)
 	of := objects(t, config).Resource(widgets).Namespace(namespace)

@@ -82,8 +82,8 @@ func TestFloodsOfHTTP2(t *testing.T) {
 	})
 }
 
-// TestSilentConnections: however many connections somebody opens and says nothing on, whoever comes next is let in, and
-// who was there before stays.
+// TestSilentConnections: however many connections a client opens and says nothing on, the next client is let in, and
+// the clients before stay.
 func TestSilentConnections(t *testing.T) {
 	const most, silent = 16, 100
 	s := servertest.Start(t, func(c *inproc.Config) {

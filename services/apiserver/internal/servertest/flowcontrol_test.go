@@ -26,7 +26,7 @@ import (
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
-// overload is a server with few seats, and a namespace flood in which a ConfigMap flood-N is made when somebody lets
+// overload is a server with few seats, and a namespace flood in which a ConfigMap flood-N is made when the test lets
 // it: until then the request that makes it has a seat.
 type overload struct {
 	*hooks
@@ -78,7 +78,7 @@ type asked struct {
 	header http.Header
 }
 
-// ask asks as a user with groups, or as nobody.
+// ask asks as a user with groups, or anonymously.
 func (o *overload) ask(t *testing.T, as restclient.ImpersonationConfig, method, path, body string) asked {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "https://"+o.Address()+path, strings.NewReader(body))
@@ -399,7 +399,7 @@ func TestWatchesKeepNoSeat(t *testing.T) {
 	noSeat(t, s, "global-default")
 }
 
-// noSeat waits until nobody of the level has a seat, or waits for one.
+// noSeat waits until no request of the level has a seat, or waits for one.
 func noSeat(t *testing.T, s *servertest.Server, level string) {
 	t.Helper()
 	servertest.Eventually(t, "no request has a seat", func(ctx context.Context) string {

@@ -13,8 +13,8 @@ import (
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
-// TestLongRunningLimit: a client that has as many watches as one may is refused the next, is not kept from anything
-// else, and keeps nobody else from anything; one that is closed makes room.
+// TestLongRunningLimit: a client that has as many watches as one may is refused the next. It may do anything else, and
+// so may all other clients; a watch that is closed makes room.
 func TestLongRunningLimit(t *testing.T) {
 	const limit = 3
 	s := servertest.Start(t, func(c *inproc.Config) { c.MaxLongRunningPerClient = limit })

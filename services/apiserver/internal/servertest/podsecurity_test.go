@@ -164,8 +164,8 @@ func configured(says string) string {
 		"}}]\n"
 }
 
-// The file's defaults hold in namespaces without labels, also of those that come with the server, and its exemptions
-// for nobody else; the audit log and the metrics tell what was decided.
+// The file's defaults hold in namespaces without labels, even in those that come with the server, and its exemptions
+// only for those that it names; the audit log and the metrics show what was decided.
 func TestPodSecurityConfigured(t *testing.T) {
 	dir := t.TempDir()
 	log := filepath.Join(dir, "audit.log")

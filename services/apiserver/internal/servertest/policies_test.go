@@ -157,7 +157,7 @@ func testPolicyParameters(t *testing.T, p policed) {
 	p.await(t, "few", "no params found")
 }
 
-// testPolicyTypes: what an expression would not find stands in the status, and is looked for anew when it changes.
+// testPolicyTypes: the status lists what an expression would not find, and is made again when the expression changes.
 func testPolicyTypes(t *testing.T, p policed) {
 	p.check(t, admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		Validations: []admissionregistrationv1.Validation{{Expression: `object.dta["a"] == "b"`}}})

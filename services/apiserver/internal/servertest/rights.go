@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// AwaitRight returns when the server knows that somebody may do something: it learns of a role and of its binding by
+// AwaitRight returns when the server knows that a user may do something: it learns of a role and of its binding by
 // watches, one after the other, and what it knows of one user says nothing of the next.
 func AwaitRight(t testing.TB, client kubernetes.Interface, right authorizationv1.SubjectAccessReviewSpec) {
 	t.Helper()

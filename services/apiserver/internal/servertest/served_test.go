@@ -108,7 +108,8 @@ func TestWrongServing(t *testing.T) {
 	}
 }
 
-// TestGoaway: clients are told now and then to connect anew, and only if that is asked for. What lasts goes on.
+// TestGoaway: clients are told now and then to reconnect, and only if a flag asks for that. Long-running requests go
+// on.
 func TestGoaway(t *testing.T) {
 	for name, row := range map[string]struct {
 		chance   float64

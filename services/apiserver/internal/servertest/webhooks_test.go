@@ -77,7 +77,7 @@ func testWebhookPatches(t *testing.T, h *hooks, ns string) {
 	}
 }
 
-// nowhere is where nobody listens.
+// nowhere is an address without a listener.
 func nowhere(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -381,8 +381,8 @@ func testWebhooksSeeBatches(t *testing.T, h *hooks, ns string) {
 	}
 }
 
-// testWebhooksNotAboutThemselves: a webhook about everything keeps nobody from taking it away, nor from asking what he
-// may.
+// testWebhooksNotAboutThemselves: a webhook about everything keeps no user from deleting it, nor from asking for his
+// rights.
 func testWebhooksNotAboutThemselves(t *testing.T, h *hooks, ns string) {
 	everything := h.hook(ns, "everything", says(func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		if r.Namespace == "default" {

@@ -18,8 +18,8 @@ type entry struct {
 }
 
 // decideEntry looks for the member of a URL among those of the cluster. One that this start has added itself may begin.
-// Any other lost its log, be it that an earlier start was cut off or that somebody has removed the folder: a member
-// must never forget what it has acknowledged, so another one takes its place.
+// Any other lost its log, as an earlier start was cut off or an operator has removed the folder: a member must never
+// forget what it has acknowledged, so another one takes its place.
 func decideEntry(members []*membership.Member, own, name string, added types.ID) entry {
 	at := slices.IndexFunc(members, func(m *membership.Member) bool { return slices.Contains(m.PeerURLs, own) })
 	switch {

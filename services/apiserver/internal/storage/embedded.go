@@ -71,7 +71,7 @@ func (e *Embedded) Client() *kubernetes.Client {
 // Failed reports an etcd that ended by itself.
 func (e *Embedded) Failed() <-chan error { return e.failed }
 
-// follow notes beside a store that its member was taken out, so that nobody opens it again.
+// follow notes beside a store that its member was removed, so that no process opens it again.
 func (e *Embedded) follow(paths storedir.Paths) {
 	select {
 	case err := <-e.etcd.failed:

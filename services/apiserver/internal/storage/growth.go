@@ -15,21 +15,20 @@ import (
 const (
 	// growthLook is how often the store is asked how large it is.
 	growthLook = 5 * time.Second
-	// mostGrowth is by how much it may grow until old versions are forgotten before their time, an eighth of what it
-	// may have: whoever overwrites large objects as fast as the disk takes it would fill it within minutes, and then
-	// nobody could write.
+	// mostGrowth is by how much it may grow until old versions are compacted before their time, an eighth of what it
+	// may have: a client that overwrites large objects as fast as the disk takes it would fill it within minutes, and
+	// then no client could write.
 	mostGrowth = quotaBytes / 8
 )
 
-// growth forgets old versions as soon as the store has grown by much, in place of at the next time.
+// growth compacts old versions as soon as the store has grown by much, instead of at the next regular time.
 type growth struct {
 	client *clientv3.Client
 	most   int64
 
 	// least is the smallest that the store was since it was compacted here.
 	least int64
-	// before is how far it was when somebody last looked: what is older nobody needs but lists in pages, which begin
-	// anew.
+	// before is the revision at the last look: only lists in pages need an older one, and they start over.
 	before int64
 }
 

@@ -34,8 +34,8 @@ func TestGrowthIsDue(t *testing.T) {
 	}
 }
 
-// TestAStoreThatGrowsIsCompacted: a client that overwrites a large object again and again does not fill the store: what
-// nobody needs is forgotten long before the next regular time.
+// TestAStoreThatGrowsIsCompacted: a client that overwrites a large object again and again does not fill the store:
+// versions that no client needs are compacted long before the next regular time.
 func TestAStoreThatGrowsIsCompacted(t *testing.T) {
 	e, err := StartEmbedded(t.Context(), t.TempDir(), zap.NewNop())
 	if err != nil {

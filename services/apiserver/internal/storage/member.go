@@ -147,7 +147,7 @@ func (m *member) servePeers(listener net.Listener) {
 	}
 }
 
-// fail tells of an end that nobody has asked for.
+// fail reports an end that is not a stop.
 func (m *member) fail(err error) {
 	select {
 	case <-m.closing:

@@ -14,8 +14,8 @@ import (
 // dashboards look for these; the rest is for those who work on etcd.
 var shownOfEtcd = []string{"etcd_disk_", "etcd_mvcc_db_", "etcd_server_"}
 
-// showEtcd shows what the embedded etcd counts among the metrics of the API, whose address is the only one that
-// somebody outside of the machine may reach. Servers in one process share it.
+// showEtcd exports the metrics of the embedded etcd among those of the API, whose address is the only one that clients
+// outside of the machine may reach. Servers in one process share it.
 var showEtcd = sync.OnceFunc(func() {
 	// The field's own wrapper takes metrics that are declared through it alone.
 	legacyregistry.RawMustRegister(etcdMetrics{prometheus.DefaultGatherer})

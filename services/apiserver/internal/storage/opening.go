@@ -111,7 +111,7 @@ func (o *opening) run(ctx context.Context, c config.ServerConfig) {
 	o.etcd <- etcd
 }
 
-// startLone opens a store that asks nobody else whether it may.
+// startLone opens a store that needs no other member to start.
 func (o *opening) startLone(c config.ServerConfig) (*member, error) {
 	var peers net.Listener
 	if o.peers.on() {

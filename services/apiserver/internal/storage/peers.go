@@ -94,27 +94,27 @@ func (p Peers) checkJoin() (errs []error) {
 	return errs
 }
 
-// on tells whether there may be members on other machines.
+// on reports whether there may be members on other machines.
 func (p Peers) on() bool { return p.Address != "" }
 
-// url is what the others know the member by.
+// url is the URL by which the others know the member.
 func (p Peers) url() url.URL { return url.URL{Scheme: "https", Host: p.Address} }
 
-// doing tells what the start waits for.
+// doing reports what the start waits for.
 func (p Peers) doing(what string) {
 	if p.Doing != nil {
 		p.Doing(what)
 	}
 }
 
-// tls lets in who has a certificate of the store's own authority, from whatever address he comes.
+// tls admits clients with a certificate of the store's own authority, from whatever address.
 func (p Peers) tls() transport.TLSInfo {
 	return transport.TLSInfo{CertFile: p.CertFile, KeyFile: p.KeyFile, TrustedCAFile: p.CAFile,
 		ClientCertAuth: true, SkipClientSANVerify: true}
 }
 
-// apply makes the configuration of a lone member that of one with peers. A new store has ids of its own, so that
-// nobody ever takes one store for another.
+// apply makes the configuration of a lone member that of one with peers. A new store has ids of its own, so that it is
+// never taken for another.
 func (p Peers) apply(c *config.ServerConfig) {
 	own := types.URLs{p.url()}
 	c.Name, c.PeerURLs, c.PeerTLSInfo = p.Address, own, p.tls()

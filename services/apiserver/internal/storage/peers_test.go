@@ -206,8 +206,8 @@ func identityOf(t *testing.T, m *bedMember) string {
 	return identity
 }
 
-// A start that was cut off on its way into the store is finished by the next one, and leaves nobody behind: neither one
-// whose answer was lost, nor one that has not begun to count.
+// A start that was cut off on its way into the store is finished by the next one, and leaves no member behind: neither
+// one whose answer was lost, nor one that has not begun to count.
 func TestJoiningIsCutOff(t *testing.T) {
 	for _, place := range []string{"apiserver/store.enter.after", "apiserver/store.count.before"} {
 		b := newPeerBed(t)

@@ -12,9 +12,9 @@ const healthProbeInterval = healthProbeLimit / 2
 
 var errNotAsked = errors.New("the store has not answered yet")
 
-// probe tells whether the store answers. It asks once in an interval however many want to know, and gives the store its
-// time to answer; who comes meanwhile is told what came of the last answer. So a store that hangs is not asked more and
-// more, and nobody waits for it longer than that time.
+// probe reports whether the store answers. It asks once in an interval, however many callers want to know, and gives
+// the store its time to answer; meanwhile other callers get the last answer. So a store that hangs does not get more
+// and more requests, and no caller waits for it longer than that time.
 type probe struct {
 	ask func(context.Context) error
 
@@ -50,7 +50,7 @@ func (p *probe) latest() error {
 	return p.last
 }
 
-// begin tells whether the store is to be asked now.
+// begin reports whether the store is to be asked now.
 func (p *probe) begin() (now time.Time, due bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -41,8 +41,8 @@ func TestProbe(t *testing.T) {
 	})
 }
 
-// A store that hangs holds up nobody for longer than it has to answer, and no two who ask within an interval; before
-// its first answer it is not taken for well.
+// A store that hangs holds up no caller for longer than it has to answer, and only one caller within an interval;
+// before its first answer it does not count as healthy.
 func TestProbeOfAStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProbe(func(ctx context.Context) error {

@@ -21,14 +21,14 @@ const (
 	asking = "asking etcd how far it is"
 )
 
-// progress asks etcd for all watch caches how far it is. They share one stream of watches, so that each answer goes to
-// all of them. If each cache asked for itself, as the library's do while somebody waits for a state that a cache does
-// not know yet to have, the answers would grow with the square of the number of caches: on a slow machine they alone
-// kept caches from catching up within the 3 s that a client waits.
+// progress asks etcd for its revision on behalf of all watch caches. They share one stream of watches, so that each
+// answer goes to all of them. If each cache asked for itself, as the library's do while a read waits for a revision
+// that a cache does not know to have yet, the answers would grow with the square of the number of caches: on a slow
+// machine they alone kept caches from catching up within the 3 s that a client waits.
 //
-// The library's caches also ask no more often than ten times a second. Who reads one kind after the other while others
-// write (a namespace that goes, informers that start, kubectl get all) would wait for that at each kind. So etcd is
-// asked here as soon as a read knows which state it wants, once for all reads of 2 ms.
+// The library's caches also ask no more often than ten times a second. A client that reads one kind after the other
+// while others write (a namespace that goes, informers that start, kubectl get all) would wait for that at each kind.
+// So progress asks etcd as soon as a read knows which revision it wants, once for all reads of 2 ms.
 type progress struct {
 	now func() time.Time
 

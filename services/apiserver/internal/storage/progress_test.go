@@ -118,8 +118,8 @@ func TestReadsAskForProgressAhead(t *testing.T) {
 	}
 }
 
-// A watch cache learns of what is written elsewhere as soon as somebody wants to read the latest state, before anybody
-// waits for it.
+// A watch cache learns of a write elsewhere as soon as a client wants to read the latest state, before the read waits
+// for it.
 func TestACacheIsFreshAheadOfReads(t *testing.T) {
 	cachermetrics.Register()
 	e := embedded(t)

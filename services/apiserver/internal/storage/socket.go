@@ -42,7 +42,7 @@ type Socket struct {
 	dir *os.File
 }
 
-// ErrNotOpen is the error of DialSocket where nobody has the store open.
+// ErrNotOpen is the error of DialSocket if no process has the store open.
 var ErrNotOpen = errors.New("the store is not open")
 
 // DialSocket connects to the store that another process has open in dataDir.
@@ -63,7 +63,7 @@ func DialSocket(ctx context.Context, dataDir string, log *zap.Logger) (*Socket, 
 }
 
 func (s *Socket) connect(ctx context.Context, path string, log *zap.Logger) error {
-	// The client would wait for somebody to listen.
+	// The client would wait for a listener.
 	probe, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 	if err != nil {
 		return err

@@ -224,8 +224,9 @@ func (s *Store) open(
 	return watchstream.New(delegator, config.GroupResource), func() { destroy() }, nil
 }
 
-// watched is the codec of what the store's watches bring: the watch cache keeps it, nobody changes it, and most of it
-// is like others. What is read to be changed is decoded by the library's decoder, without it.
+// watched is the codec of what the store's watches bring. The watch cache keeps these objects, no code changes them,
+// and most of them are alike in most fields. Objects that are read to be changed are decoded by the library's decoder,
+// without it.
 type watched struct {
 	runtime.Codec
 

@@ -32,9 +32,9 @@ type converter struct {
 	nothing map[schema.GroupVersionKind]*typed.TypedValue
 }
 
-// New returns the library's converter without the work that changes no result. An object of a Go type has no field
-// that the type's schema does not have, so it is not checked against the schema; what a client applies is. Of an object
-// that is not stored nobody manages a field.
+// New returns the library's converter without the work that changes no result. An object of a Go type has no field that
+// the type's schema does not have, so it is not checked against the schema; what a client applies is. No client manages
+// a field of an object that is not stored.
 func New(scheme *runtime.Scheme, config *common.OpenAPIV3Config, kinds Kinds) (managedfields.TypeConverter, error) {
 	samples, names, err := samplesOf(scheme, slices.Concat(kinds.Stored, kinds.Asked))
 	if err != nil {

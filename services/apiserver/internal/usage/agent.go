@@ -21,7 +21,7 @@ func FromAgents(nodes *nodeproxy.Nodes) Ask {
 		if err != nil {
 			return nil, fmt.Errorf("asking the agent of node %s: %w", node, err)
 		}
-		response, err := agent.Transport.RoundTrip(request) // no client: an agent sends nobody elsewhere
+		response, err := agent.Transport.RoundTrip(request) // no http.Client: an agent sends no redirects
 		if err != nil {
 			return nil, nodeproxy.Unreachable(node, err)
 		}

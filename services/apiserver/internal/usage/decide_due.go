@@ -7,15 +7,15 @@ const (
 	fresh = 15 * time.Second
 	// old is the age from which a reading is of the past: it is neither shown nor part of a rate.
 	old = time.Minute
-	// forgotten is how long what nobody asks for is kept.
+	// forgotten is how long a node without requests is kept.
 	forgotten = 2 * time.Minute
 )
 
 // known is what is known of a node, by the clock of the apiserver.
 type known struct {
 	readings Readings
-	// readAt is when the later reading came, askedAt when the agent was asked last, also in vain, wantedAt when
-	// somebody wanted to know.
+	// readAt is when the later reading came, askedAt when the agent was asked last, also in vain, wantedAt when a
+	// client last requested the readings.
 	readAt, askedAt, wantedAt time.Time
 	failed                    bool
 }
@@ -23,7 +23,7 @@ type known struct {
 // due reports whether the agent is to be asked again.
 func (k *known) due(now time.Time) bool { return now.Sub(k.askedAt) >= fresh }
 
-// idle reports whether nobody wants to know any more.
+// idle reports whether no client has requested the readings for long.
 func (k *known) idle(now time.Time) bool { return now.Sub(k.wantedAt) >= forgotten }
 
 // usable are the readings to show; none of an agent that did not answer.

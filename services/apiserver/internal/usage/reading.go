@@ -1,8 +1,8 @@
-// Package usage knows what nodes, Pods and containers use of CPU and memory: it asks the nodeagents, when somebody
-// wants to know, for their resource metrics, and makes rates of two readings.
+// Package usage knows what nodes, Pods and containers use of CPU and memory: on a request it asks the nodeagents for
+// their resource metrics, and makes rates of two readings.
 //
-// What a nodeagent says is believed of its own node only: a reading is kept by the node that gave it, and whoever wants
-// to know of a Pod asks for the Pod's node.
+// What a nodeagent says is believed of its own node only: a reading is kept by the node that gave it, and a request
+// about a Pod reads that of the Pod's node.
 package usage
 
 import (

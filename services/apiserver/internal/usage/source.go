@@ -24,8 +24,8 @@ const (
 // Ask asks the agent of a node for a reading.
 type Ask func(ctx context.Context, node string) (*Reading, error)
 
-// Source asks the agents of those nodes that somebody wants to know of, and remembers for a while what they said. While
-// nobody asks, it does nothing. It is safe for concurrent use.
+// Source asks the agents of the nodes that clients request, and remembers for a while what they said. Without requests
+// it does nothing. It is safe for concurrent use.
 type Source struct {
 	ask   Ask
 	slots chan struct{}
@@ -38,7 +38,7 @@ type Source struct {
 // node is one node of a Source.
 type node struct {
 	known
-	// asking is closed when the agent has been asked; nil while nobody asks it.
+	// asking is closed when the agent has been asked; nil while it is not being asked.
 	asking chan struct{}
 }
 
@@ -94,7 +94,7 @@ func (s *Source) begin(names []string) []<-chan struct{} {
 	return asked
 }
 
-// sweep forgets the nodes that nobody asks for, now and then.
+// sweep forgets, now and then, the nodes that clients no longer request.
 func (s *Source) sweep(now time.Time) {
 	if now.Sub(s.swept) < forgotten {
 		return

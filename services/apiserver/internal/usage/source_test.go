@@ -130,7 +130,7 @@ func TestFirstLeaves(t *testing.T) {
 	})
 }
 
-// Nodes that nobody asks for are forgotten.
+// Nodes that clients no longer request are forgotten.
 func TestForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSource((&agents{}).ask)

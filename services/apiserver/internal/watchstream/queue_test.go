@@ -91,7 +91,7 @@ func versions(w watch.Interface) (seen []int, ended bool) {
 	}
 }
 
-// count returns what has been counted in this run of the test: it begins anew with the next one.
+// count returns what has been counted in this run of the test: the next run starts again.
 func count(t *testing.T, counter *metrics.CounterVec) float64 {
 	t.Helper()
 	t.Cleanup(func() { counter.Delete(map[string]string{"group": "", "resource": t.Name()}) })

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// MaxAnswer is how many bytes an answer may have. A patch that writes the largest object anew has 4 MiB.
+	// MaxAnswer is how many bytes an answer may have. A patch that replaces the largest object has 4 MiB.
 	MaxAnswer = 5 << 20
 	// MaxConversion is how many an answer may have that converts all objects of a page of a list.
 	MaxConversion = 64 << 20

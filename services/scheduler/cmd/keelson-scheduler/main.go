@@ -1,4 +1,4 @@
-// Command keelson-scheduler gives Pods their nodes. As `keelson-scheduler simulate` it tells what it would do, as
+// Command keelson-scheduler gives Pods their nodes. As `keelson-scheduler simulate` it reports what it would do, as
 // `keelson-scheduler leases` whether the Lease of the default profile is held.
 package main
 

@@ -51,7 +51,7 @@ type scheduler struct {
 	feed    *feed.Feed
 	elector *election.Elector
 	terms   *bind.Terms
-	// wholeNodes is what extenders are told of nodes; nil where they need not be told.
+	// wholeNodes are the nodes as extenders get them; nil if no extender needs them.
 	wholeNodes cache.SharedIndexInformer
 }
 

@@ -65,7 +65,7 @@ func (s *scheduler) extend() error {
 	return nil
 }
 
-// nodesSynced waits until there is something to tell extenders.
+// nodesSynced waits until the nodes for the extenders have been read.
 func (s *scheduler) nodesSynced(ctx context.Context) bool {
 	return s.wholeNodes == nil || cache.WaitForCacheSync(ctx.Done(), s.wholeNodes.HasSynced)
 }

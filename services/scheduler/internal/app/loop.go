@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// burst is how many Pods are decided upon before what happened meanwhile is looked at.
+	// burst is how many Pods the loop decides on before it handles the changes that arrived meanwhile.
 	burst = 64
 	// statusRetry is the pause before a status that could not be written is looked at again.
 	statusRetry = time.Second
@@ -113,7 +113,7 @@ func (l *loop) handle(ctx context.Context) bool {
 	batch := l.incoming
 	l.incoming = nil
 	l.mu.Unlock()
-	var to feed.Cluster = told{Cycle: l.cycle, loop: l}
+	var to feed.Cluster = withStatus{Cycle: l.cycle, loop: l}
 	for _, m := range batch {
 		if ctx.Err() != nil {
 			return true
@@ -196,7 +196,7 @@ func (l *loop) publishGroups() {
 // groupUnwritten takes the status of a PodGroup that could not be written; it is called from any goroutine.
 func (l *loop) groupUnwritten(name types.NamespacedName, err error) {
 	l.log.Debug("status of a pod group was not written", zap.Stringer("podGroup", name), zap.Error(err))
-	time.AfterFunc(statusRetry, func() { l.do(func() { l.cycle.TellGroup(name) }) })
+	time.AfterFunc(statusRetry, func() { l.do(func() { l.cycle.RecheckGroup(name) }) })
 }
 
 // bound takes the outcome of a binding; it is called from any goroutine.

@@ -290,7 +290,7 @@ func TestRefusedBinding(t *testing.T) {
 	})
 }
 
-// A Pod that is gone, and one that another leader decides for, are told nothing.
+// A Pod that is gone, and one that another leader decides for, get no status.
 func TestBindingThatNobodyHearsOf(t *testing.T) {
 	for name, refusal := range map[string]error{"gone": apierrors.NewNotFound(corev1.Resource("pods"), "p"),
 		"led elsewhere": election.ErrNotLeading} {

@@ -162,7 +162,7 @@ func (m *metrics) waitsOf(attempt int) prometheus.Observer {
 	return m.waits[i]
 }
 
-// manyAttempts is from when on numbers of attempts are told as one.
+// manyAttempts is the number of attempts from which on the metrics do not distinguish them.
 const manyAttempts = 15
 
 func attemptsLabel(n int) string {

@@ -91,8 +91,8 @@ func TestPreemptionWithLostAnswers(t *testing.T) {
 	}
 }
 
-// A victim that changed since it was decided upon is evicted as it is now, one that has ended stays as it is, and one
-// that is another Pod by now is left alone. Only of an evicted one an event says that it was preempted: SCH-042.
+// A victim that has changed since the decision is evicted as it is now. One that has ended stays as it is, and one that
+// is another Pod by now is left alone. Only an evicted victim gets an event that it was preempted: SCH-042.
 func TestVictimChangesMeanwhile(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*corev1.Pod)
@@ -150,7 +150,7 @@ func TestEachVictimHasAnEvent(t *testing.T) {
 	})
 }
 
-// A nomination that the API refuses costs nobody anything; the Pod is tried again.
+// A nomination that the API refuses costs no Pod anything; the Pod is tried again.
 func TestRefusedNomination(t *testing.T) {
 	play(t, func(s *stage) {
 		if err := failpoint.Arm("scheduler/status.before", "1*error(no)"); err != nil {
@@ -183,7 +183,7 @@ func TestNominationIsTakenBack(t *testing.T) {
 	})
 }
 
-// A process that leads no longer evicts nobody, and its successor takes over what is nominated.
+// A process that no longer leads evicts no Pod, and its successor takes over the nominations.
 func TestEvictionEndsWithTheLead(t *testing.T) {
 	play(t, func(s *stage) {
 		s.node("n", "4")

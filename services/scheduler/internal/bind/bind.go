@@ -21,8 +21,8 @@ import (
 const (
 	// MaxInFlight is how many bindings may be under way, so that their latency does not bound the rate.
 	MaxInFlight = 64
-	// requestTimeout bounds one request. A request is not cut short when the process stops or loses its lead: whoever
-	// follows must find it done or not done.
+	// requestTimeout bounds one request. A request is not cut short when the process stops or loses its lead: the
+	// process that follows must find it done or not done.
 	requestTimeout = 10 * time.Second
 	// lookPause is the pause between two looks at what became of a binding, lookTimeout bounds all of them. After that
 	// the Pod is tried again: if it was bound after all, the API server refuses a second binding.
@@ -119,7 +119,7 @@ func (b *Binder) settle(ctx context.Context, binding Binding, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	for {
-		bound, lookErr := b.look(ctx, binding)
+		bound, lookErr := b.isBound(ctx, binding)
 		switch {
 		case lookErr == nil && bound:
 			return nil
@@ -164,8 +164,8 @@ func isRefusal(err error) bool {
 	return code >= 400 && code < 500 && code != 408
 }
 
-// look reports whether the Pod is bound to the node.
-func (b *Binder) look(ctx context.Context, binding Binding) (bool, error) {
+// isBound reports whether the Pod is bound to the node.
+func (b *Binder) isBound(ctx context.Context, binding Binding) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	p, err := b.client.Pods(binding.Pod.Namespace).Get(ctx, binding.Pod.Name, metav1.GetOptions{})

@@ -122,7 +122,8 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// While nobody answers, the binding stays open for a while and then fails, so that the Pod is tried again.
+// While the API server does not answer, the binding stays open for a while and then fails, so that the Pod is tried
+// again.
 func TestNobodyAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()

@@ -42,8 +42,8 @@ func (b *Binder) Prepare(ctx context.Context, p Preparation, report func(Prepare
 	}()
 }
 
-// prepare writes each step into the very version that was decided upon: a claim or volume that has changed since is
-// decided upon anew.
+// prepare writes each step into the very version that the decision read. A claim or volume that has changed since is
+// decided on again.
 func (b *Binder) prepare(ctx context.Context, p Preparation) Prepared {
 	out := Prepared{Preparation: p}
 	for _, step := range p.Steps {

@@ -14,7 +14,7 @@ import (
 	"keelson.dev/services/scheduler/internal/volumes"
 )
 
-// What claims get is written in the very version that was decided upon, what the API says already is not, and the
+// Each step is written in the very version that the decision read. What the API says already is not written, and the
 // first refusal ends it.
 func TestPrepare(t *testing.T) {
 	claim := func(name string) *corev1.PersistentVolumeClaim {

@@ -19,7 +19,7 @@ import (
 	"keelson.dev/kit/wakeup"
 )
 
-// GroupStatuses writes the conditions of PodGroups. Of several for one group only the newest is written, and none that
+// GroupStatuses writes the conditions of PodGroups. It writes only the newest of several for one group, and none that
 // the group has already.
 type GroupStatuses struct {
 	client v1beta1.PodGroupsGetter

@@ -16,7 +16,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// A PodGroup is written what is new, beside what others said, and nothing twice; a write that fails is told.
+// A PodGroup is written what is new, beside what others said, and nothing twice; a write that fails is reported.
 func TestGroupStatuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "g"}}

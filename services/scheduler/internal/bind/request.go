@@ -10,8 +10,8 @@ import (
 )
 
 // Directly returns the client's Pods with a cheaper request for bindings, of which each Pod takes one. The client joins
-// the path anew from its parts each time it is looked at, four times a request, and works out parameters of the query
-// where there are none.
+// the path again from its parts each time it reads it, four times a request, and parses query parameters where there
+// are none.
 func Directly(client v1.CoreV1Interface) v1.PodsGetter { return directly{client, client.RESTClient()} }
 
 type directly struct {
@@ -30,7 +30,7 @@ type boundDirectly struct {
 	namespace string
 }
 
-// Bind implements PodExpansion. The binding names a Pod that the server has told of: no part of the path needs a check.
+// Bind implements PodExpansion. The binding names a Pod that came from the server: no part of the path needs a check.
 func (p boundDirectly) Bind(ctx context.Context, binding *corev1.Binding, options metav1.CreateOptions) error {
 	if options.DryRun != nil || options.FieldManager != "" || options.FieldValidation != "" {
 		return p.PodInterface.Bind(ctx, binding, options)

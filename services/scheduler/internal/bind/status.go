@@ -118,7 +118,7 @@ func (s *Statuses) signal() {
 }
 
 // write patches the condition into the very version of the Pod that it was decided for: a Pod that was bound or changed
-// meanwhile keeps what it has. If it still needs a node, the newer version is decided upon and written again.
+// meanwhile keeps what it has. If it still needs a node, the newer version is decided on and written again.
 func (s *Statuses) write(ctx context.Context, next status) {
 	err := s.patch(ctx, next)
 	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {

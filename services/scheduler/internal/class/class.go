@@ -1,10 +1,10 @@
 // Package class keeps, for each class of Pods that are alike to every rule, which nodes can take one more of them and
 // which of these is best.
 //
-// A class judges a node anew when the node changes, and no sooner than it is asked. Its feasible nodes lie in buckets:
-// one for each combination of the raw scores that many nodes share (their shape's), each bucket a heap by what is the
-// node's own (its room). The best node is then the best of the bucket tops, and placing the N-th Pod of a class costs
-// one sift in one heap, whatever the size of the cluster.
+// A class judges a node again when the node has changed, and not before the class is used. Its feasible nodes lie in
+// buckets: one for each combination of the raw scores that many nodes share (their shape's). Each bucket is a heap by
+// the node's own score (its room). The best node is then the best of the bucket tops, and placing the N-th Pod of a
+// class costs one sift in one heap, whatever the size of the cluster.
 //
 //	shape scores (3, 0)   heap of nodes by room score, fewest Pods, seeded tie-break
 //	shape scores (0, 0)   heap ...
@@ -31,13 +31,13 @@ type Class struct {
 	ID  ID
 	Pod rules.Pod
 
-	set   *Set
-	key   string
-	pods  int    // Pods in the queue that are of this class
-	asked uint64 // when it was asked last, in calls of Set.Touch
-	judge judge
-	index *index                     // nil for a pinned class, and before the first question
-	held  map[columns.Slot]refusalID // of the last call of Hold
+	set     *Set
+	key     string
+	pods    int    // Pods in the queue that are of this class
+	touched uint64 // at which call of Set.Touch it was used last
+	judge   judge
+	index   *index                     // nil for a pinned class, and before the first question
+	held    map[columns.Slot]refusalID // of the last call of Hold
 }
 
 // Choice is the best node for a Pod.
@@ -120,7 +120,7 @@ func (c *Class) current(s *columns.State) *index {
 	return c.index
 }
 
-// drop gives the memory of the index back; the next question builds it anew.
+// drop frees the memory of the index; the next use builds it again.
 func (c *Class) drop() {
 	c.judge.domain.release()
 	if c.index != nil {

@@ -8,7 +8,7 @@ import (
 	"keelson.dev/services/scheduler/internal/rules"
 )
 
-// bucketID names nodes that nothing but their room tells apart: of equal traits, and of one cell in each count. Of a
+// bucketID names nodes that differ in nothing but their room: they have equal traits, and one cell in each count. In a
 // class that looks at no domains it is the traitsID.
 type bucketID int32
 
@@ -47,7 +47,7 @@ type overDomains[T any] struct {
 }
 
 // numbering is the places of a class's counts while it is made. There may be as many as terms of all Pods that select
-// it, whoever made them.
+// it, whichever Pods carry them.
 type numbering map[columns.Identity]int
 
 // of numbers the counts of a judgement, equal ones alike.

@@ -65,9 +65,9 @@ func randomPod(g *rand.Rand, name string) *corev1.Pod {
 		rulestest.Spreading(key, 1, corev1.DoNotSchedule, "app", app)(p)
 		rulestest.Spreading(zone, 1, corev1.ScheduleAnyway, "app", app)(p)
 	case 1:
-		rulestest.KeepingApart(key, "app", app)(p)
+		rulestest.AntiAffinity(key, "app", app)(p)
 	case 2:
-		rulestest.GoingWith(key, "app", app)(p)
+		rulestest.Affinity(key, "app", app)(p)
 	}
 	return p
 }
@@ -155,7 +155,7 @@ func TestCostOfADomainFollowsChange(t *testing.T) {
 // Where domains come and go for ever, what is kept of them does not grow.
 func TestBucketsOfDomainsThatAreGoneAreForgotten(t *testing.T) {
 	f := newDomainFixture()
-	c := f.join(rulestest.Pod("p", rulestest.Labelling("app", "web"), rulestest.KeepingApart(
+	c := f.join(rulestest.Pod("p", rulestest.Labelling("app", "web"), rulestest.AntiAffinity(
 		corev1.LabelHostname, "app", "web"), rulestest.Spreading(corev1.LabelHostname, 9, corev1.ScheduleAnyway, "app",
 		"web")))
 	f.SetNode(rulestest.Node("n"))
@@ -177,7 +177,7 @@ func TestBucketsOfDomainsThatAreGoneAreForgotten(t *testing.T) {
 func TestClassesOfDroppedTermsAreForgotten(t *testing.T) {
 	f := newDomainFixture()
 	f.SetNode(rulestest.Node("n"))
-	p := rulestest.Pod("p", rulestest.Labelling("app", "web"), rulestest.KeepingApart(zone, "app", "web"))
+	p := rulestest.Pod("p", rulestest.Labelling("app", "web"), rulestest.AntiAffinity(zone, "app", "web"))
 	c := f.join(p)
 	if !c.LooksAtDomains() || c.Feasible(f.State) != 1 {
 		t.Error("the class does not look at domains")
@@ -204,11 +204,11 @@ func TestClassesOfDroppedTermsAreForgotten(t *testing.T) {
 	}
 }
 
-// DomainsChanged tells each change of a count once, and those before the first question too.
+// DomainsChanged reports each change of a count once, and those before the first question too.
 func TestDomainsChanged(t *testing.T) {
 	f := newDomainFixture()
 	f.SetNode(rulestest.Node("n", rulestest.Labelled(zone, "a")))
-	c := f.join(rulestest.Pod("p", rulestest.KeepingApart(zone, "app", "web")))
+	c := f.join(rulestest.Pod("p", rulestest.AntiAffinity(zone, "app", "web")))
 	if !c.DomainsChanged() {
 		t.Error("what was never looked at has not changed")
 	}

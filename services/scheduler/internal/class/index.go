@@ -77,7 +77,7 @@ func (ix *index) rebuild(s *columns.State) {
 	}
 }
 
-// update judges one node anew.
+// update judges one node again.
 func (ix *index) update(s *columns.State, slot columns.Slot) {
 	if !s.Known(slot) {
 		ix.withdraw(slot)

@@ -8,8 +8,8 @@ import (
 	"keelson.dev/services/scheduler/internal/rulestest"
 )
 
-// Buckets are made anew when there are more than 256 of which more than three quarters are empty, of a class that looks
-// at domains.
+// A class that looks at domains builds its buckets again when there are more than 256 and more than three quarters of
+// them are empty.
 func TestSparse(t *testing.T) {
 	for name, test := range map[string]struct {
 		buckets, empty int

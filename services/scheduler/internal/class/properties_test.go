@@ -200,7 +200,7 @@ func TestAgreesWithJudgingEveryNode(t *testing.T) {
 			var classes []*class.Class
 			for _, least := range []string{"0", "1", "2"} {
 				for _, named := range []string{"0", "1"} {
-					p := rulestest.Pod("p", rulestest.Asking(corev1.ResourceCPU, fmt.Sprint(1+g.IntN(2))))
+					p := rulestest.Pod("p", rulestest.Requests(corev1.ResourceCPU, fmt.Sprint(1+g.IntN(2))))
 					p.Spec.NodeSelector = map[string]string{"min": least, "named": named}
 					classes = append(classes, set.Join(&profile, rules.PodOf(p, s.Usage(p))))
 				}
@@ -228,7 +228,7 @@ func change(g *rand.Rand, s *columns.State, step int) {
 	case 0, 1:
 		s.SetNode(rulestest.Node(name, rulestest.Labelled("a", fmt.Sprint(g.IntN(4))),
 			rulestest.Labelled("b", fmt.Sprint(g.IntN(3))),
-			rulestest.Offering(corev1.ResourceCPU, fmt.Sprint(g.IntN(7)))))
+			rulestest.Allocatable(corev1.ResourceCPU, fmt.Sprint(g.IntN(7)))))
 	case 2:
 		if g.IntN(3) == 0 {
 			s.RemoveNode(name)
@@ -236,7 +236,7 @@ func change(g *rand.Rand, s *columns.State, step int) {
 	case 3, 4:
 		s.RemovePod(pod)
 	default:
-		p := rulestest.Pod("p", rulestest.Asking(corev1.ResourceCPU, fmt.Sprint(g.IntN(3))))
+		p := rulestest.Pod("p", rulestest.Requests(corev1.ResourceCPU, fmt.Sprint(g.IntN(3))))
 		s.SetPod(rulestest.Identified(pod), name, s.Usage(p))
 	}
 }
@@ -273,7 +273,7 @@ func TestManyRules(t *testing.T) {
 			return &rules.Score{Judge: rules.ByShape(func(v columns.View) int64 { return size(v, "a") >> i & 1 })}
 		}})
 	}
-	// Of the numbers below 140, 127 has the most bits.
+	// 127 has the most bits of the numbers below 140.
 	choice, ok := set.Join(&scores, rules.PodOf(p, s.Usage(p))).Best(s)
 	if !ok || s.Name(choice.Slot) != "n127" || choice.Score != 700 || choice.Feasible != 140 {
 		t.Errorf("best is %s: %+v", s.Name(choice.Slot), choice)
@@ -283,7 +283,7 @@ func TestManyRules(t *testing.T) {
 // A hypothetical node is judged as it would be; the class goes on judging the node as it is.
 func TestJudgesHypotheticalNodes(t *testing.T) {
 	f := newFixture(1)
-	large := pod(func(p *corev1.Pod) { rulestest.Asking(corev1.ResourceCPU, "3")(p) })
+	large := pod(func(p *corev1.Pod) { rulestest.Requests(corev1.ResourceCPU, "3")(p) })
 	c := f.join(large)
 	f.state.SetPod(rulestest.Identified("victim"), "n0", f.state.Usage(large))
 	slot := f.state.Slot("n0")

@@ -24,7 +24,7 @@ const (
 type Set struct {
 	byKey   map[string]*Class
 	last    ID
-	asked   uint64
+	touched uint64
 	idle    int
 	entries int // nodes that the indexes hold verdicts on
 	room    int // how many of these there may be
@@ -77,9 +77,9 @@ func (s *Set) ForgetOutdated() {
 
 // Touch notes that the class is asked, and makes room when the indexes have grown too large or are of no use.
 func (s *Set) Touch(c *Class, state *columns.State) {
-	s.asked++
-	c.asked = s.asked
-	if s.asked%sweepEvery == 0 {
+	s.touched++
+	c.touched = s.touched
+	if s.touched%sweepEvery == 0 {
 		s.dropStale(state)
 	}
 	for s.entries > s.room {
@@ -91,7 +91,7 @@ func (s *Set) Touch(c *Class, state *columns.State) {
 	}
 }
 
-// dropStale drops the indexes of classes without Pods that the next question would build anew.
+// dropStale drops the indexes of classes without Pods that the next use would build again.
 func (s *Set) dropStale(state *columns.State) {
 	for _, c := range s.byKey {
 		if c.pods == 0 && c.index != nil && c.index.stale(state) {
@@ -126,7 +126,7 @@ func (s *Set) forget(c *Class) {
 func (s *Set) oldest(among func(*Class) bool) *Class {
 	var oldest *Class
 	for _, c := range s.byKey {
-		if among(c) && (oldest == nil || c.asked < oldest.asked) {
+		if among(c) && (oldest == nil || c.touched < oldest.touched) {
 			oldest = c
 		}
 	}

@@ -52,7 +52,7 @@ func (f *setFixture) has(name string) bool {
 	return f.byKey[f.profile.Key(rules.PodOf(p, f.state.Usage(p)))] != nil
 }
 
-// Of the classes without Pods 1,024 are kept, those that were asked last.
+// The Set keeps the 1,024 classes without Pods that were used last.
 func TestIdleClassesAreBounded(t *testing.T) {
 	f := newSetFixture(1)
 	busy := f.join("busy") // asked for the longest time ago, but it has a Pod

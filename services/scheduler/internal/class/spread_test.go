@@ -378,7 +378,7 @@ func TestSpreadOutOfScope(t *testing.T) {
 	}
 }
 
-// SCH-115: without Pods of a node the constraint is judged anew, the node as it is is not.
+// SCH-115: the constraint is judged again without some Pods of a node, and the node as it is does not change.
 func TestSpreadWithoutSomePods(t *testing.T) {
 	w := newSpreadWorld(podtopologyspread.Defaults{}, three(2, 1, 0))
 	c := w.class(mine(over("zone", 1)), groups.Group{})

@@ -22,7 +22,7 @@ type alike struct {
 
 // selections finds the Pods that a term selects without a look at the others.
 type selections struct {
-	byKey   map[string]*alike // nil until somebody asks
+	byKey   map[string]*alike // nil until the first query
 	byLabel map[label]map[*alike]bool
 	buffer  []byte
 	names   []string
@@ -98,8 +98,8 @@ func (s *selections) among(t *Term) iter.Seq[*alike] {
 	}
 }
 
-// selectedByNode returns how many Pods the term selects on each node, and counts them at the first call. The first of
-// all looks at each Pod: where nobody asks, nothing is kept.
+// selectedByNode returns how many Pods the term selects on each node, and counts them at the first call. The very first
+// call looks at each Pod; without a call, nothing is kept.
 func (s *State) selectedByNode(t *Term) map[Slot]int32 {
 	if t.selected != nil {
 		return t.selected

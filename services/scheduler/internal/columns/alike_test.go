@@ -112,7 +112,7 @@ func TestANewTermLooksAtNoOthers(t *testing.T) {
 	}
 }
 
-// BenchmarkNewTerm measures what a selector costs that nobody had before: of ten Pods among so many.
+// BenchmarkNewTerm measures the cost of a selector that no Pod had before: it selects ten of so many Pods.
 func BenchmarkNewTerm(b *testing.B) {
 	for _, pods := range []int{10_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {

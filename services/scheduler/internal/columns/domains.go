@@ -64,7 +64,7 @@ type Domain struct {
 	// Least is the least count of a domain with a node in scope, Domains how many of these there are, and Total the
 	// sum of all counts.
 	Least, Domains, Total int
-	// Among is how many domains the nodes that can take the Pod are in; only scores that ask for it are told.
+	// Among is how many domains the nodes that can take the Pod are in; set only for scores that request it.
 	Among int
 }
 

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Image is a container image as the cluster has it; the zero Image is one that nobody has.
+// Image is a container image as the cluster has it; the zero Image is one that no node has.
 type Image struct {
 	// Size is in bytes, as the node said that was the first to have it.
 	Size int64

@@ -99,7 +99,7 @@ func (n Node) Amounts(r Resource) (allocatable, used int64) {
 	return allocatable, used
 }
 
-// Allocatable returns how much of the resource the node has, whoever takes it.
+// Allocatable returns how much of the resource the node has, whichever Pods take it.
 func (n Node) Allocatable(r Resource) int64 {
 	if r < basic {
 		return n.room.Allocatable[r]

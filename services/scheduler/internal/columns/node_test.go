@@ -77,7 +77,7 @@ func TestNodeWithout(t *testing.T) {
 	}
 }
 
-// Who asks only later is shown the Pods that were there before.
+// A later query shows the Pods that were there before.
 func TestPodsOnIsAskedLate(t *testing.T) {
 	s := New(0)
 	slot := s.SetNode(node("n", cpu("4")))

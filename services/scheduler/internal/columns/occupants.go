@@ -105,7 +105,7 @@ func (s *State) removeOccupant(at placement) {
 }
 
 // replaceOccupant takes over a Pod that takes the same room on the same node as before. The node is noted as changed
-// where that matters to who would take its room.
+// if that matters to a Pod that would take its room.
 func (s *State) replaceOccupant(before placement, now *corev1.Pod) {
 	old, o := occupant(before.pod, before.usage), occupant(now, before.usage)
 	if old.Priority != o.Priority || old.Started != o.Started {
@@ -119,7 +119,7 @@ func (s *State) replaceOccupant(before placement, now *corev1.Pod) {
 	}
 }
 
-// Note tells readers of the journal that something about the Pod's node is not as it was, though no room is. It is a
+// Note notes in the journal that something about the Pod's node has changed, other than its room. It is a
 // gain where a Pod that did not get room there before may get it now.
 func (s *State) Note(uid types.UID, gain bool) {
 	if at, ok := s.pods[uid]; ok {

@@ -18,7 +18,7 @@ type placement struct {
 func (s *State) Pods() int { return len(s.pods) }
 
 // PodsOn returns the Pods that take room on the node, and what each takes. The first call lists the Pods of every node,
-// which is kept from then on: where nobody asks, it costs nothing.
+// and the lists are kept from then on: without a call, they cost nothing.
 func (s *State) PodsOn(slot Slot) iter.Seq2[types.UID, *Usage] {
 	s.listOccupants()
 	return func(yield func(types.UID, *Usage) bool) {

@@ -18,7 +18,7 @@ type Port struct {
 // anyIP is the address of all interfaces: it conflicts with each single one.
 const anyIP = "0.0.0.0"
 
-// heldPort is a port of a node and how many Pods hold it; more than one only where somebody bound them by hand.
+// heldPort is a port of a node and how many Pods hold it; more than one only if a user bound them by hand.
 type heldPort struct {
 	Port
 	holders int

@@ -16,8 +16,8 @@ type Reservation struct {
 	Priority int32
 }
 
-// reservations are in the rooms of their nodes and in no domain: what waits for its victims runs nowhere yet. Whoever
-// must leave it its place has it counted by Expect.
+// reservations are in the rooms of their nodes and in no domain: a Pod that waits for its victims runs nowhere yet. A
+// Pod that must leave it its place has it counted by Expect.
 type reservations struct {
 	slots map[types.UID]Slot
 	on    map[Slot][]Reservation

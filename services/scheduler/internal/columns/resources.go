@@ -56,7 +56,7 @@ func (s *State) resource(name corev1.ResourceName) Resource {
 	return r
 }
 
-// setAllocatable takes over what the node offers and says whether anything grew or shrank.
+// setAllocatable takes over what the node offers and reports whether anything grew or shrank.
 func (s *State) setAllocatable(slot Slot, list corev1.ResourceList) (grown, shrunk bool) {
 	set := func(at *int64, value int64) {
 		grown = grown || value > *at

@@ -37,7 +37,7 @@ type State struct {
 	shapes     shapes
 	usages     usages
 	pods       map[types.UID]placement
-	podsOn     map[Slot][]Occupant // nil until somebody asks; the most important first
+	podsOn     map[Slot][]Occupant // nil until the first query; the most important first
 	ranks      map[int32]int       // how many Pods take room, by priority
 	reserved   reservations
 	pinned     map[string][]Slot // nodes whose hostname label is not their name, by that label
@@ -51,8 +51,8 @@ type State struct {
 	journal    journal
 }
 
-// identity is what tells a node from the others of its shape. A slot whose shape is 0 has no Node object: Pods name a
-// node that is not here yet, or no longer.
+// identity is what distinguishes a node from the others of its shape. A slot whose shape is 0 has no Node object: Pods
+// name a node that is not here yet, or no longer.
 type identity struct {
 	shape       ShapeID
 	tie         uint32

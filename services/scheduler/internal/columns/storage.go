@@ -19,7 +19,7 @@ type Segment struct {
 // storage is the segments: those that name values of labels, as almost all do, are filed by these, so that neither a
 // question about a node nor a change of a segment looks at other nodes or segments.
 type storage struct {
-	segments map[string]*segment // by the object that tells of them
+	segments map[string]*segment // by the object that describes them
 	tuples   map[string]*tuple
 	classes  map[string]*classStorage
 }
@@ -47,7 +47,7 @@ func newStorage() storage {
 	return storage{segments: map[string]*segment{}, tuples: map[string]*tuple{}, classes: map[string]*classStorage{}}
 }
 
-// SetStorage notes what an object tells of a segment; nil where it is gone or tells of none. The nodes of the segment
+// SetStorage notes the segment that an object describes; nil if it is gone or describes none. The nodes of the segment
 // have changed then, and no others.
 func (s *State) SetStorage(object string, now *Segment) {
 	before := s.storage.segments[object]
@@ -212,7 +212,7 @@ func (s *State) placeInTuples(slot Slot) {
 // Storage reports whether a volume of this size and class can be made for the node, and how much there is in all where
 // it is made: the most, where it can be made of several segments.
 func (n Node) Storage(class string, size int64) (capacity int64, enough bool) {
-	look := func(g *segment) {
+	consider := func(g *segment) {
 		if g.Largest >= size {
 			capacity, enough = max(capacity, g.Capacity), true
 		}
@@ -224,13 +224,13 @@ func (n Node) Storage(class string, size int64) (capacity int64, enough bool) {
 	for t, filed := range of.filed {
 		if value, ok := t.values[n.slot]; ok {
 			for _, g := range filed[value] {
-				look(g)
+				consider(g)
 			}
 		}
 	}
 	for _, g := range of.others {
 		if g.Nodes.Matches(nodeLabels{n.state, n.slot}) {
-			look(g)
+			consider(g)
 		}
 	}
 	return capacity, enough

@@ -12,7 +12,7 @@ import (
 	"keelson.dev/services/scheduler/internal/rulestest"
 )
 
-// storageModel is what State should know of storage, worked out from all that was told.
+// storageModel is what State should know of storage, worked out from all that was set.
 type storageModel struct {
 	nodes    map[string]*corev1.Node
 	segments map[string]*columns.Segment

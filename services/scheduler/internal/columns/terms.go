@@ -26,7 +26,8 @@ type TermSpec struct {
 	Selectors []labels.Selector
 	// LiveOnly leaves out Pods that are being deleted.
 	LiveOnly bool
-	// OneSided is set where a term says nothing to the Pods that it selects. It lasts a while after nobody carries it.
+	// OneSided is set if a term says nothing to the Pods that it selects. It lasts a while after the last carrier is
+	// gone.
 	OneSided bool
 }
 
@@ -42,21 +43,21 @@ type Term struct {
 	key      string
 	carriers int            // Pods that carry it, those without a node included; more for a Pod that repeats it
 	carried  map[Slot]int32 // by node, how many of these are there
-	selected map[Slot]int32 // by node, how many Pods it selects there; nil until somebody asks
-	awaited  map[Slot]int32 // by node, how many nominated Pods it selects or is carried by; nil until somebody asks
+	selected map[Slot]int32 // by node, how many Pods it selects there; nil until the first query
+	awaited  map[Slot]int32 // by node, how many nominated Pods it selects or is carried by; nil until the first query
 	domains  []*Domains
 	// namespaces are the labels of all namespaces, the State's.
 	namespaces map[string]labels.Set
-	idle       bool // nobody carries it, and it is kept
-	placed     bool // a Pod that carries it was given a node, or is nominated for one
+	idle       bool // no Pod carries it, and it is kept
+	placed     bool // a Pod that carries it has a node, or is nominated for one
 	counting   bool // the Pods that it selects are counted
 }
 
 // Carried reports whether some Pod still carries the term, or may soon.
 func (t *Term) Carried() bool { return t.carriers > 0 || t.idle }
 
-// Placed reports whether a Pod that carries the term was given a node, or a place that is kept for it, since there is
-// the term. What is carried only by Pods that wait is in nobody's way, however much it is.
+// Placed reports whether a Pod that carries the term has got a node, or a nomination, since the term exists. A term
+// that only waiting Pods carry constrains no Pod, however many they are.
 func (t *Term) Placed() bool { return t.placed }
 
 // Selects reports whether the term selects the Pod.
@@ -76,7 +77,7 @@ type terms struct {
 	last     TermID
 	ofPod    map[types.UID][]*Term // what each Pod carries
 	changed  []*Term               // placed or dropped since TakeTerms
-	idle     []*Term               // that nobody carries, the one that was carried last at the end
+	idle     []*Term               // that no Pod carries, the one that was carried last at the end
 
 	namespaces map[string]labels.Set // the labels of each namespace that has some
 }
@@ -89,8 +90,8 @@ func newTerms() terms {
 // Terms returns how many terms there are.
 func (s *State) Terms() int { return len(s.terms.byKey) }
 
-// TakeTerms returns the terms that are placed, or that nobody carries any more, since the last call: the Pods that the
-// placed ones select are to be looked at anew. Of those that are OneSided it returns the dropped ones.
+// TakeTerms returns the terms that were placed, or that lost their last carrier, since the last call. The caller looks
+// again at the Pods that the placed ones select. Of the terms that are OneSided it returns the dropped ones.
 func (s *State) TakeTerms() []*Term {
 	changed := s.terms.changed
 	s.terms.changed = nil
@@ -108,7 +109,7 @@ func (s *State) TermsThatSelect(p *corev1.Pod, own []*Term) []*Term {
 }
 
 // Carry notes which terms a Pod carries, whether it has a node or waits for one, and returns them in the order of the
-// specs. Of a Pod that is gone that is none.
+// specs. A Pod that is gone carries none.
 func (s *State) Carry(uid types.UID, specs []TermSpec) []*Term {
 	before := s.terms.ofPod[uid]
 	if len(specs) == 0 && before == nil {
@@ -160,8 +161,8 @@ func (t *terms) acquire(spec *TermSpec) *Term {
 	return term
 }
 
-// maxIdle bounds the terms that are kept though nobody carries them: the next Pod of a ReplicaSet asks for what the one
-// before asked for.
+// maxIdle bounds the terms that are kept though no Pod carries them: the next Pod of a ReplicaSet has the terms of the
+// one before.
 const maxIdle = 512
 
 func (t *terms) release(list []*Term) {

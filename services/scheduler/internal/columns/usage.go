@@ -10,7 +10,7 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// Usage is what a Pod takes of its node. Equal usages of one State are one pointer; nobody changes one.
+// Usage is what a Pod takes of its node. Equal usages of one State are one pointer, so none is ever changed.
 type Usage struct {
 	// Basic is indexed by Resource; Pods is 1.
 	Basic [basic]int64
@@ -71,8 +71,8 @@ func (s *State) Usage(p *corev1.Pod) *Usage {
 	return s.intern(u)
 }
 
-// requested returns the sums that the API defines. Of the usual Pod, one container and nothing else, they are what that
-// container asks for.
+// requested returns the sums that the API defines. For the usual Pod, one container and nothing else, they are the
+// requests of that container.
 func requested(p *corev1.Pod) corev1.ResourceList {
 	if len(p.Spec.Containers) == 1 && len(p.Spec.InitContainers) == 0 && len(p.Spec.Overhead) == 0 &&
 		p.Spec.Resources == nil && len(p.Status.ContainerStatuses) == 0 && p.Status.Resources == nil &&

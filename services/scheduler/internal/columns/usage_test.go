@@ -110,7 +110,7 @@ func TestScoredDefaults(t *testing.T) {
 	}
 }
 
-// Of many unlike usages 50,000 are kept; what is in use stays right.
+// At most 50,000 unlike usages are kept; those in use stay right.
 func TestUsagesAreBounded(t *testing.T) {
 	s := New(0)
 	pod := func(i int) *corev1.Pod {

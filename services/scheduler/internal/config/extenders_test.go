@@ -44,7 +44,7 @@ extenders: [{urlPrefix: 'http://x', managedResources: [{name: example.com/gpu, i
 	}
 }
 
-// Of resources that are not extended none can be ignored, also not by what stands before a slash.
+// A resource that is not extended cannot be ignored, not even by what stands before a slash.
 func TestResourcesThatCannotBeIgnored(t *testing.T) {
 	for _, ignored := range []string{"ignoredResources: [hugepages-2Mi, a.kubernetes.io/b]",
 		"ignoredResourceGroups: [hugepages-2Mi, a.kubernetes.io]"} {

@@ -117,7 +117,7 @@ func TestBudgetOfOneThatStays(t *testing.T) {
 	}
 }
 
-// Who must go, of whom: the rows are about P of priority 10 in TestVictimOnAnotherNode's place.
+// Which victims must go: the rows are about P of priority 10 in TestVictimOnAnotherNode's place.
 func TestVictimsOnOtherNodes(t *testing.T) {
 	for name, test := range map[string]struct {
 		happens func(*preempting)
@@ -201,7 +201,7 @@ func TestSuccessorOfAVictimElsewhere(t *testing.T) {
 	f.want("successor:free")
 }
 
-// One of higher priority does not wait for one of lower; the latter waits, and evicts nobody in vain.
+// A Pod of higher priority does not wait for one of lower priority; the latter waits, and evicts no Pod in vain.
 func TestUrgentPodAmongVictimsElsewhere(t *testing.T) {
 	f := newAcross(t)
 	twoZones(f)
@@ -217,7 +217,8 @@ func TestUrgentPodAmongVictimsElsewhere(t *testing.T) {
 	f.want("")
 }
 
-// A successor of the scheduler goes on from what the API shows: it evicts nobody again, and lets nobody in.
+// A successor of the scheduler goes on from what the API shows: it evicts no Pod again, and gives the room to no other
+// Pod.
 func TestRestartAmongVictimsElsewhere(t *testing.T) {
 	f := newAcross(t)
 	twoZones(f)
@@ -232,7 +233,7 @@ func TestRestartAmongVictimsElsewhere(t *testing.T) {
 }
 
 // Where there are too many Pods to look at, those nodes are tried whose domains have the fewest of them, then the first
-// by name, whichever came first; and the others are told of.
+// by name, whichever came first; and the explanation counts the others.
 func TestTooManyPodsElsewhere(t *testing.T) {
 	zones := []string{"c", "b", "a", "d"}
 	// In zone d there is one Pod, which costs most; in the others are two. To try n-d is 2 times 1, others 3 times 2.

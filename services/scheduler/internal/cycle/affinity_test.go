@@ -33,30 +33,30 @@ func TestInterPodAffinity(t *testing.T) {
 		there, comes podChanges
 		node, reason string
 	}{
-		"with the other":    {nil, podChanges{rulestest.GoingWith(zone, "app", "web")}, "a", ""},
-		"with nobody there": {nil, podChanges{rulestest.GoingWith(zone, "app", "db")}, "", all(alone)},
-		"the first of its own": {nil, podChanges{is("db"), rulestest.GoingWith(zone, "app", "db")},
+		"with the other":    {nil, podChanges{rulestest.Affinity(zone, "app", "web")}, "a", ""},
+		"with nobody there": {nil, podChanges{rulestest.Affinity(zone, "app", "db")}, "", all(alone)},
+		"the first of its own": {nil, podChanges{is("db"), rulestest.Affinity(zone, "app", "db")},
 			"a b", ""},
 		"the first, of a key that is not there": {nil,
-			podChanges{is("db"), rulestest.GoingWith("rack", "app", "db")}, "", all(alone)},
-		"the second of its own": {nil, podChanges{is("web"), rulestest.GoingWith(zone, "app", "web")},
+			podChanges{is("db"), rulestest.Affinity("rack", "app", "db")}, "", all(alone)},
+		"the second of its own": {nil, podChanges{is("web"), rulestest.Affinity(zone, "app", "web")},
 			"a", ""},
-		"with one of all terms": {nil, podChanges{is("db"), rulestest.GoingWith(zone, "app", "web"),
-			rulestest.GoingWith(corev1.LabelHostname, "app", "db")}, "", all(alone)},
-		"with one of another namespace": {nil, podChanges{elsewhere, rulestest.GoingWith(zone, "app", "web")},
+		"with one of all terms": {nil, podChanges{is("db"), rulestest.Affinity(zone, "app", "web"),
+			rulestest.Affinity(corev1.LabelHostname, "app", "db")}, "", all(alone)},
+		"with one of another namespace": {nil, podChanges{elsewhere, rulestest.Affinity(zone, "app", "web")},
 			"", all(alone)},
-		"with one of any namespace": {nil, podChanges{elsewhere, rulestest.GoingWith(zone, "app", "web"),
+		"with one of any namespace": {nil, podChanges{elsewhere, rulestest.Affinity(zone, "app", "web"),
 			everywhere}, "a", ""},
-		"apart": {nil, podChanges{rulestest.KeepingApart(zone, "app", "web")}, "b", ""},
+		"apart": {nil, podChanges{rulestest.AntiAffinity(zone, "app", "web")}, "b", ""},
 		"apart, of a key that is not there": {nil,
-			podChanges{rulestest.KeepingApart("rack", "app", "web")}, "a b", ""},
-		"the other keeps apart": {podChanges{rulestest.KeepingApart(zone, "app", "db")}, podChanges{is("db")},
+			podChanges{rulestest.AntiAffinity("rack", "app", "web")}, "a b", ""},
+		"the other keeps apart": {podChanges{rulestest.AntiAffinity(zone, "app", "db")}, podChanges{is("db")},
 			"b", ""},
-		"nowhere is apart": {nil, podChanges{rulestest.KeepingApart(corev1.LabelOSStable, "app", "web"),
+		"nowhere is apart": {nil, podChanges{rulestest.AntiAffinity(corev1.LabelOSStable, "app", "web"),
 			func(p *corev1.Pod) {}}, "", all(notApart)},
-		"nowhere is apart from the other": {podChanges{rulestest.KeepingApart(corev1.LabelOSStable, "app", "db")},
+		"nowhere is apart from the other": {podChanges{rulestest.AntiAffinity(corev1.LabelOSStable, "app", "db")},
 			podChanges{is("db")}, "", all(repelled)},
-		"a term that cannot be read": {nil, podChanges{rulestest.KeepingApart(zone, "app", "web"), unreadable}, "",
+		"a term that cannot be read": {nil, podChanges{rulestest.AntiAffinity(zone, "app", "web"), unreadable}, "",
 			"0/2 nodes are available: the Pod's affinity cannot be read: \"Like\" is not a valid label selector " +
 				"operator."},
 	} {
@@ -79,11 +79,11 @@ func TestInterPodAffinity(t *testing.T) {
 	}
 }
 
-// A namespace's labels say whether its Pods count, as they are now, and a Pod that waits for it is tried again.
+// The current labels of a namespace decide whether its Pods count, and a Pod that waits for them is tried again.
 func TestNamespaceSelector(t *testing.T) {
 	f := newFixture(t)
 	f.SetNode(rulestest.Node("a", rulestest.Labelled(zone, "a")))
-	with := pod("p", "0", rulestest.GoingWith(zone, "app", "web"), func(p *corev1.Pod) {
+	with := pod("p", "0", rulestest.Affinity(zone, "app", "web"), func(p *corev1.Pod) {
 		p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].NamespaceSelector =
 			&metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}}
 	})

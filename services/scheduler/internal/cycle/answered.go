@@ -51,7 +51,7 @@ func (c *Cycle) Answered(q *extender.Question, a extender.Answer, now time.Time)
 	return c.delayed(p, v, now), true
 }
 
-// delayed is conclude for a Pod that an extender keeps from its node: nothing that happens here tells when it changes
+// delayed is conclude for a Pod that an extender keeps from its node: no event here says when it changes
 // its mind, so the Pod is tried again after a delay.
 func (c *Cycle) delayed(p *pod, v Verdict, now time.Time) Verdict {
 	if v.Question != nil || p.phase == evicting {

@@ -58,8 +58,8 @@ func benchCycle(nodes int) *cycle.Cycle {
 	return c
 }
 
-// benchPlace measures everything that the Cycle does for a Pod: it is enqueued, decided upon, reserved, seen bound, and
-// for each one the oldest is deleted, so that the nodes stay as full as they are.
+// benchPlace measures everything that the Cycle does for a Pod: it enqueues it, decides on it, reserves its node and
+// sees it bound. For each one the oldest is deleted, so that the nodes stay as full as they are.
 func benchPlace(b *testing.B, c *cycle.Cycle, nodes int, pod func(i int) *corev1.Pod) {
 	fill := nodes * 15
 	if fill > 100_000 {
@@ -180,7 +180,7 @@ func BenchmarkPlaceSociable(b *testing.B) {
 				p := benchPod(i, 1)
 				group := fmt.Sprint(i * 2 / nodes)
 				rulestest.Labelling("app", group)(p)
-				rulestest.KeepingApart(corev1.LabelHostname, "app", group)(p)
+				rulestest.AntiAffinity(corev1.LabelHostname, "app", group)(p)
 				return p
 			})
 		})

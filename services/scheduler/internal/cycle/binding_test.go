@@ -11,7 +11,7 @@ import (
 	"keelson.dev/services/scheduler/internal/rulestest"
 )
 
-// POD-025, POD-026, SAF-121: a Pod that was given a node is not decided upon again, and one seen bound never.
+// POD-025, POD-026, SAF-121: the Cycle does not decide again on a Pod that has a node, and never on one seen bound.
 func TestPodIsPlacedOnce(t *testing.T) {
 	f := newFixture(t)
 	f.node("a", "1")
@@ -86,7 +86,7 @@ func TestBoundPodIsNeverMoved(t *testing.T) {
 	f.want("")
 }
 
-// A Pod that somebody else bound elsewhere counts there.
+// A Pod that another client bound elsewhere counts there.
 func TestBoundElsewhere(t *testing.T) {
 	f := newFixture(t)
 	f.node("a", "1")
@@ -112,7 +112,7 @@ func TestDeletedInFlight(t *testing.T) {
 	f.want("")
 }
 
-// The failure of a binding that nobody asked for changes nothing.
+// The failure of a binding that the Cycle did not request changes nothing.
 func TestFailureOfAPodWithoutANodeIsIgnored(t *testing.T) {
 	f := newFixture(t)
 	f.add(pod("p", "1"))

@@ -14,7 +14,7 @@ import (
 
 // capacities is what the slow scheduler knows of how much storage there is.
 type capacities struct {
-	Tracked    map[string]bool // drivers that tell
+	Tracked    map[string]bool // drivers that report their storage
 	Capacities map[string]*storagev1.CSIStorageCapacity
 }
 
@@ -43,11 +43,11 @@ func (c *cluster) tracks(p *corev1.Pod) bool {
 
 // stored reports whether the node has storage enough for the claim.
 func (c *cluster) stored(claim *corev1.PersistentVolumeClaim, n *corev1.Node) bool {
-	return !c.Tracked[c.Classes[*claim.Spec.StorageClassName].Provisioner] || len(c.told(claim, n)) > 0
+	return !c.Tracked[c.Classes[*claim.Spec.StorageClassName].Provisioner] || len(c.reported(claim, n)) > 0
 }
 
-// told returns the capacities that a volume for the claim may be part of on the node.
-func (c *cluster) told(claim *corev1.PersistentVolumeClaim, n *corev1.Node) (found []int64) {
+// reported returns the capacities that a volume for the claim may be part of on the node.
+func (c *cluster) reported(claim *corev1.PersistentVolumeClaim, n *corev1.Node) (found []int64) {
 	for _, s := range c.Capacities {
 		largest, quantity := s.Capacity, ptr.Deref(s.Capacity, resource.Quantity{})
 		if s.MaximumVolumeSize != nil {
@@ -96,7 +96,7 @@ func (c *cluster) storageLeft(p *corev1.Pod, n *corev1.Node) int64 {
 		case fixed:
 			there[class] += got.volumes[i].Spec.Capacity.Storage().Value()
 		default:
-			there[class] += slices.Max(c.told(claim, n))
+			there[class] += slices.Max(c.reported(claim, n))
 		}
 		asked[class] += claim.Spec.Resources.Requests.Storage().Value()
 	}
@@ -109,7 +109,7 @@ func (c *cluster) storageLeft(p *corev1.Pod, n *corev1.Node) int64 {
 	return int64(math.Round(sum / float64(max(1, len(asked)))))
 }
 
-// capacityStep does one random thing to what drivers tell of their storage.
+// capacityStep does one random thing to what drivers report of their storage.
 func (w *world) capacityStep() {
 	g := w.gen
 	if g.chance(25) {

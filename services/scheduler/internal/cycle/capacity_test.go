@@ -16,7 +16,7 @@ import (
 	"keelson.dev/services/scheduler/internal/rulestest"
 )
 
-// storing is what a driver tells of the storage of a zone; of none where the capacity is empty.
+// storing is what a driver reports of the storage of a zone; none if the capacity is empty.
 func storing(zone, capacity string, change ...func(*storagev1.CSIStorageCapacity)) *storagev1.CSIStorageCapacity {
 	s := &storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: "csi", Name: zone},
 		StorageClassName: "wait", NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{"zone": zone}}}
@@ -38,7 +38,7 @@ func driver(tells *bool) *storagev1.CSIDriver {
 		Spec: storagev1.CSIDriverSpec{StorageCapacity: tells}}
 }
 
-// newStored is newClaims with node n in zone a and a driver that tells of its storage. The claim asks for 1Gi.
+// newStored is newClaims with node n in zone a and a driver that reports its storage. The claim asks for 1Gi.
 func newStored(t *testing.T) *fixture {
 	f, _ := newClaims(t)
 	f.node("n", "4", rulestest.Labelled("zone", "a"))
@@ -46,7 +46,7 @@ func newStored(t *testing.T) *fixture {
 	return f
 }
 
-// A node is refused where no object tells of storage enough for the claim, if the driver wants that.
+// A node is refused if no object reports enough storage for the claim, and the driver wants that.
 func TestStorageCapacity(t *testing.T) {
 	const byteLess = "1073741823"
 	for name, test := range map[string]struct {
@@ -102,7 +102,7 @@ func TestStorageCapacity(t *testing.T) {
 	}
 }
 
-// A Pod that waits for storage is tried again when some is told of that may do, or when its driver asks for it no
+// A Pod that waits for storage is tried again when some is reported that may do, or when its driver asks for it no
 // longer, and by nothing else. SCH-032
 func TestWhatStorageRequeues(t *testing.T) {
 	for name, test := range map[string]struct {

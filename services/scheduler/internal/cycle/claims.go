@@ -97,12 +97,12 @@ func (c *Cycle) RemoveStorage(s *storagev1.CSIStorageCapacity) {
 
 func storageName(s *storagev1.CSIStorageCapacity) string { return s.Namespace + "/" + s.Name }
 
-// giveUpWaits gives up the waits of a profile that this process leads no longer. The next leader goes on from what the
-// claims say.
-func (c *Cycle) giveUpWaits(profile string) {
+// dropWaits takes the nodes from the Pods that wait for claims, once this process no longer leads their profile. The
+// next leader goes on from what the claims say.
+func (c *Cycle) dropWaits(profile string) {
 	for _, p := range c.pods {
 		if p.profile.Name == profile && p.phase == claiming {
-			c.placement.giveUp(p)
+			c.placement.unassign(p)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func (c *Cycle) Await(uid types.UID, now time.Time) {
 		return // deleted meanwhile
 	}
 	if !c.leading[p.profile.Name] {
-		c.placement.giveUp(p)
+		c.placement.unassign(p)
 		return
 	}
 	p.claims = &wait{since: now, until: now.Add(p.profile.BindTimeout)}
@@ -217,7 +217,7 @@ func (c *Cycle) explainClaims(p *pod) Explanation {
 	}
 }
 
-// explainUnmade says for which claims of the Pod somebody has to make a volume.
+// explainUnmade says which claims of the Pod wait for a provisioner to make a volume.
 func (c *Cycle) explainUnmade(p *pod) (facts []Fact) {
 	for _, says := range c.book.Unmade(p.object) {
 		facts = append(facts, Fact{Reason: "VolumeMissing", Message: says})

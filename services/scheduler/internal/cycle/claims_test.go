@@ -85,7 +85,7 @@ func newClaims(t *testing.T, nodes ...string) (*fixture, *corev1.PersistentVolum
 	return f, c
 }
 
-// unmade is what is told of a claim for which a volume has yet to be made.
+// unmade is the fact about a claim for which a volume has yet to be made.
 func unmade(claim, told string) string {
 	return fmt.Sprintf("persistentvolumeclaim %q has no volume: the provisioner example.com/disk%s is to make one for "+
 		"the Pod's node, and nodes are judged as if it did", claim, told)
@@ -269,7 +269,7 @@ func TestExplainTellsOfClaimsWithoutAVolume(t *testing.T) {
 	}
 }
 
-// Who leads no longer waits no longer, and who leads goes on from what the claim says.
+// A process that no longer leads does not wait, and the new leader goes on from what the claim says.
 func TestALeadEndsWaits(t *testing.T) {
 	f, c := newClaims(t, "n", "m")
 	f.add(pod("p", "1", claiming("data")))
@@ -305,7 +305,7 @@ func TestBoundVolumesHoldPods(t *testing.T) {
 	}
 }
 
-// unmade adds the claims a and b of a class whose volumes nobody makes, and the volumes that there are.
+// unmade adds the claims a and b of a class whose volumes no provisioner makes, and the volumes that there are.
 func (f *fixture) unmade(names ...string) {
 	class := waitClass()
 	class.Provisioner = "kubernetes.io/no-provisioner"

@@ -96,15 +96,14 @@ func (k *classification) classify(p *pod, o *corev1.Pod) bool {
 	if p.waits() || p.phase == gated {
 		p.rest()
 	}
-	p.asks = k.extenders.asked(o)
+	p.asks = k.extenders.consulted(o)
 	p.Class, p.Priority = joined.ID, columns.Priority(o)
 	return changed
 }
 
-// rekey notes which waiting Pods are selected by a term that is placed, or that was and that nobody carries any more.
-// What there is of such terms has a price for each Pod, so it is heeded when the Pod is looked at: what is placed helps
-// nobody who waits, and where carriers leave the old class of a Pod tells. Who is nominated heeds it at once, as others
-// look at its class.
+// rekey notes which waiting Pods are selected by a term that was placed or that lost its last carrier. Such terms have
+// a price for each Pod, so a Pod heeds them when it is looked at: a placed term helps no waiting Pod, and the old class
+// of a Pod notices where carriers leave. A nominated Pod heeds them at once, as others look at its class.
 func (k *classification) rekey() {
 	changed := k.state.TakeTerms()
 	if len(changed) == 0 {
@@ -126,8 +125,7 @@ func (k *classification) rekey() {
 	}
 }
 
-// heed finds the class of a Pod anew for which terms of others were placed or dropped. Where it stands in the queue it
-// stays.
+// heed classifies a Pod again if terms of others were placed or dropped. The Pod keeps its place in the queue.
 func (k *classification) heed(p *pod) {
 	if !p.stale {
 		return
@@ -141,7 +139,7 @@ func (k *classification) heed(p *pod) {
 	k.unschedulable.reclass(p, joined)
 }
 
-// reread finds the class of a Pod anew whose claims, or whose terms of others, have changed since.
+// reread classifies a Pod again if its claims, or the terms of others, have changed since.
 func (k *classification) reread(p *pod) {
 	if p.unread {
 		k.classify(p, p.object)
@@ -149,8 +147,8 @@ func (k *classification) reread(p *pod) {
 	k.heed(p)
 }
 
-// renew finds the class of a Pod with volumes anew, as others may have been promised what it would get, and that of one
-// that has terms of others to heed.
+// renew classifies a Pod with volumes again, as others may have been promised what it would get, and also a Pod that
+// has terms of others to heed.
 func (k *classification) renew(p *pod) {
 	if p.class.Pod.Volumes != nil {
 		k.classify(p, p.object)

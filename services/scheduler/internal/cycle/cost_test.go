@@ -23,7 +23,7 @@ var looks = map[string]func(*corev1.Pod){
 	"images":             func(p *corev1.Pod) { p.Spec.Containers[0].Image = "app:1" },
 	"zone spread":        rulestest.Spreading(zone, 1, corev1.DoNotSchedule, "app", "web"),
 	"host spread":        rulestest.Spreading(corev1.LabelHostname, 1, corev1.ScheduleAnyway, "app", "web"),
-	"host anti-affinity": rulestest.KeepingApart(corev1.LabelHostname, "app", "web"),
+	"host anti-affinity": rulestest.AntiAffinity(corev1.LabelHostname, "app", "web"),
 	"preferred affinity": func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
 			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 10,

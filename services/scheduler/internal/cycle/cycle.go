@@ -154,14 +154,14 @@ func (c *Cycle) RemovePod(p *corev1.Pod) {
 	c.forgetResize(p)
 }
 
-// Lead says whether this process decides for a profile. Pods of a profile that it does not lead are held.
+// Lead notes whether this process decides for a profile. The queue holds Pods of a profile that it does not lead.
 func (c *Cycle) Lead(profile string, leads bool, now time.Time) {
 	if c.leading[profile] == leads {
 		return
 	}
 	c.leading[profile] = leads
 	if !leads {
-		c.giveUpWaits(profile)
+		c.dropWaits(profile)
 	}
 	var held []*pod
 	for _, p := range c.pods {

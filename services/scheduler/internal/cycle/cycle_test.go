@@ -119,7 +119,7 @@ func TestNoHeadOfLineBlocking(t *testing.T) {
 	f.want("p:- q:n")
 }
 
-// SCH-025, SCH-026, SCH-029: a Pod of policy Never takes nobody's room, and is first when some becomes free.
+// SCH-025, SCH-026, SCH-029: a Pod of policy Never preempts no Pod, and is first when room becomes free.
 func TestNonPreemptingPodWaitsAndIsFirst(t *testing.T) {
 	f := newPreempting(t).fixture
 	f.node("n", "1")

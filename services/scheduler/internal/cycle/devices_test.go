@@ -34,8 +34,8 @@ func (f *fixture) tried() string {
 	return v.Message()
 }
 
-// A Pod that claims devices gets no node, whatever becomes of its claim, and says at once what that is. Whoever claims
-// none is not kept.
+// A Pod that claims devices gets no node, whatever becomes of its claim, and says at once why. A Pod that claims none
+// is not held up.
 func TestPodsThatClaimDevices(t *testing.T) {
 	f := newFixture(t)
 	f.node("n", "4")

@@ -55,7 +55,7 @@ func newDomainWorld(t *testing.T, seed uint64) *domainWorld {
 
 func (w *domainWorld) node(name string) *corev1.Node {
 	g := w.gen
-	return rulestest.Node(name, rulestest.Offering(corev1.ResourcePods, pick(g, "2", "4", "9")),
+	return rulestest.Node(name, rulestest.Allocatable(corev1.ResourcePods, pick(g, "2", "4", "9")),
 		func(n *corev1.Node) {
 			n.Labels[zone] = pick(g, "a", "b", "c")
 			if g.chance(10) {
@@ -85,10 +85,10 @@ func (w *domainWorld) pod() *corev1.Pod {
 	change(20, rulestest.Spreading(key, 1+g.Int32N(2), corev1.DoNotSchedule, "app", p.Labels["app"]))
 	change(10, rulestest.Spreading(zone, 1, corev1.DoNotSchedule, "app", app))
 	change(15, rulestest.Spreading(key, 1, corev1.ScheduleAnyway, "app", app))
-	change(10, rulestest.KeepingApart(key, "app", app))
-	change(10, rulestest.KeepingApart(corev1.LabelHostname, "app", p.Labels["app"]))
-	change(10, rulestest.GoingWith(key, "app", app))
-	change(5, rulestest.GoingWith(key, "index", fmt.Sprint(g.IntN(g.pods))))
+	change(10, rulestest.AntiAffinity(key, "app", app))
+	change(10, rulestest.AntiAffinity(corev1.LabelHostname, "app", p.Labels["app"]))
+	change(10, rulestest.Affinity(key, "app", app))
+	change(5, rulestest.Affinity(key, "index", fmt.Sprint(g.IntN(g.pods))))
 	change(15, rulestest.Selecting("disk", "ssd"))
 	change(10, rulestest.Selecting(corev1.LabelHostname, pick(g, "n1", "n2", "shared")))
 	return p

@@ -17,7 +17,7 @@ import (
 const (
 	// maxNamed is how many nodes of a group an explanation names.
 	maxNamed = 3
-	// maxGroups is how many groups of nodes it tells apart.
+	// maxGroups is how many groups of nodes it distinguishes.
 	maxGroups = 12
 )
 
@@ -117,7 +117,7 @@ func (c *Cycle) explainAcross(asks preempt.Preemptor) (facts []Fact) {
 	return facts
 }
 
-// planText says where the plan has room, and without whom.
+// planText says where the plan has room, and without which Pods.
 func (c *Cycle) planText(plan *preempt.Plan) string {
 	victims := make([]string, 0, len(plan.Victims))
 	for _, v := range plan.Victims {

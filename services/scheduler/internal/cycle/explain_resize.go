@@ -11,8 +11,8 @@ import (
 	"keelson.dev/services/scheduler/internal/remedy"
 )
 
-// A node that cannot give a Pod the size that it asks for says so in the condition PodResizePending. The scheduler has
-// no say in that, and takes nobody's room for it, but knows what else is on the node.
+// A node that cannot give a Pod the size that it requests says so in the condition PodResizePending. The scheduler has
+// no say in that, and preempts no Pod for it, but knows what else is on the node.
 
 // watchResize notes whether the node of a Pod put off a resize.
 func (c *Cycle) watchResize(p *corev1.Pod) {
@@ -110,19 +110,19 @@ func (c *Cycle) lacks(p *corev1.Pod, slot columns.Slot) []lack {
 		{name: corev1.ResourceMemory, resource: columns.Memory}}
 	for i := range out {
 		l := &out[i]
-		l.has, l.asks = c.given(p).Basic[l.resource], c.state.Usage(&asks).Basic[l.resource]
+		l.has, l.asks = c.allocated(p).Basic[l.resource], c.state.Usage(&asks).Basic[l.resource]
 		l.offers = c.state.Node(slot).Allocatable(l.resource)
 		for _, o := range c.state.Occupants(slot) {
 			if o.Pod.UID != p.UID {
-				l.others += c.given(o.Pod).Basic[l.resource]
+				l.others += c.allocated(o.Pod).Basic[l.resource]
 			}
 		}
 	}
 	return out
 }
 
-// given returns what a Pod has of its node, whatever it asks for while its resize is put off.
-func (c *Cycle) given(p *corev1.Pod) *columns.Usage {
+// allocated returns what a Pod has of its node, whatever it requests while its resize is deferred or infeasible.
+func (c *Cycle) allocated(p *corev1.Pod) *columns.Usage {
 	if putOff(p) == nil {
 		return c.state.Usage(p)
 	}
@@ -137,7 +137,7 @@ func (c *Cycle) sufficing(p *corev1.Pod, slot columns.Slot, lacks []lack) string
 	var names []string
 	for _, o := range slices.Backward(c.state.Occupants(slot)) {
 		enough := !slices.ContainsFunc(lacks, func(l lack) bool {
-			return c.given(o.Pod).Basic[l.resource] < l.missing()
+			return c.allocated(o.Pod).Basic[l.resource] < l.missing()
 		})
 		if enough && o.Pod.UID != p.UID {
 			names = append(names, fmt.Sprintf("%s/%s (priority %d)", o.Pod.Namespace, o.Pod.Name, o.Priority))

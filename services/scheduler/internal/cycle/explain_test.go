@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Pod that was made anew under its name is found by it, though the end of the old one is seen later.
+// Explain finds a Pod that was recreated under its name, even if the end of the old one is seen later.
 func TestExplainFindsTheNewPodOfAName(t *testing.T) {
 	f := newFixture(t)
 	again := pod("p", "1", func(p *corev1.Pod) { p.UID = "again" })
@@ -27,7 +27,8 @@ func TestExplainFindsTheNewPodOfAName(t *testing.T) {
 	}
 }
 
-// An explanation names three nodes of those that are refused alike, and counts the rest; it tells twelve groups apart.
+// An explanation names three nodes of those that are refused alike, and counts the rest; it distinguishes twelve
+// groups.
 func TestExplainStaysReadable(t *testing.T) {
 	nodes := func(f *fixture) (out []string) {
 		e, _ := f.Explain(types.NamespacedName{Namespace: "default", Name: "p"})
@@ -82,7 +83,7 @@ func extended(i int) corev1.ResourceName {
 	return corev1.ResourceName(fmt.Sprintf("example.com/r%d", i))
 }
 
-// What would make a Pod fit is told, the least to do first; of what is refused by two rules, both.
+// An explanation lists what would make a Pod fit, the least to do first; if two rules refuse a node, it lists both.
 func TestExplainSaysWhatWouldHelp(t *testing.T) {
 	tainted := func(n *corev1.Node) {
 		n.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}}

@@ -226,7 +226,7 @@ func TestDelayAfterAnAnswer(t *testing.T) {
 	}
 }
 
-// Reasons of extenders fill no status: of many the eight of most nodes are told.
+// Reasons of extenders fill no status: of many it lists the eight of most nodes.
 func TestManyReasonsOfExtenders(t *testing.T) {
 	f := newExtended(t)
 	answer := extender.Answer{Failed: map[string]string{}}
@@ -338,7 +338,7 @@ func TestExtenderThatChangesNothing(t *testing.T) {
 	}
 }
 
-// newPlain is newExtended without the extender: nobody looks at a gpu.
+// newPlain is newExtended without the extender: no rule looks at a gpu.
 func newPlain(t *testing.T) *preempting {
 	settings, err := config.Parse([]byte(`{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration,
 profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: [example.com/gpu]}}]}]}`))
@@ -350,7 +350,7 @@ profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: [ex
 	return &preempting{fixture: &fixture{Cycle: c, t: t, now: start}, pods: map[string]*corev1.Pod{}}
 }
 
-// Of the plans that extenders leave the cheapest is taken, with the victims that they chose.
+// The cheapest of the plans that extenders leave is taken, with the victims that they chose.
 func TestPlansOfExtenders(t *testing.T) {
 	for name, test := range map[string]struct {
 		plans map[string][]types.UID

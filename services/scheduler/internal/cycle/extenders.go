@@ -18,10 +18,10 @@ import (
 	"keelson.dev/services/scheduler/internal/queue"
 )
 
-// A Pod on which extenders have a say is decided upon in two steps: they are asked about the nodes that can take it,
-// and when they have answered, the best is taken of those that still can. Meanwhile others go on. An extender is asked
-// about one Pod at a time, as elsewhere, so that what it answers reckons with what it answered before; the other Pods
-// on which it has a say are held in a line.
+// The Cycle decides in two steps on a Pod on which extenders have a say: it asks them about the nodes that can take the
+// Pod, and when they have answered, it takes the best of those that still can. Meanwhile other Pods go on. As in
+// kube-scheduler, an extender is asked about one Pod at a time, so that its answer reckons with its earlier answers;
+// the other Pods on which it has a say are held in a line.
 
 // maxPlans is how many of the cheapest plans extenders are asked about at least, and a share of all nodes at most.
 const (
@@ -45,7 +45,7 @@ type extenders struct {
 type extended struct {
 	asks     []int              // the extenders that have a say
 	question *extender.Question // that they have not answered, while it is asking
-	answer   *answer            // of a Pod of a group that is not decided upon yet
+	answer   *answer            // for a Pod of a group that waits for its decision
 }
 
 // answer is what extenders said about a Pod.
@@ -66,11 +66,11 @@ func newExtenders(list []schedulerv1.Extender, n *nominations, q *queue.Queue) *
 	return &extenders{state: n.state, queue: q, nominations: n, list: list, busy: make([]bool, len(list))}
 }
 
-func (e *extenders) asked(p *corev1.Pod) []int {
+func (e *extenders) consulted(p *corev1.Pod) []int {
 	if len(e.list) == 0 {
 		return nil
 	}
-	return extender.Asked(e.list, p)
+	return extender.Consulted(e.list, p)
 }
 
 // ask notes that extenders are asked about the Pod.
@@ -257,7 +257,7 @@ func forgetAnswers(pods []*pod) {
 	}
 }
 
-// refusedByExtenders reports whether extenders keep one of the Pods from a node. Nothing that happens here tells when
+// refusedByExtenders reports whether extenders keep one of the Pods from a node. No event here says when
 // they change their mind.
 func refusedByExtenders(members []*pod) bool {
 	return slices.ContainsFunc(members, func(p *pod) bool {

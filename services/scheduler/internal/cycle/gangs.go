@@ -14,8 +14,8 @@ import (
 	"keelson.dev/services/scheduler/internal/queue"
 )
 
-// Pods that name a PodGroup are in the queue as one entry and are decided upon at once. What follows for each of them
-// comes out of Next one by one.
+// Pods that name a PodGroup are one entry in the queue, and one decision covers all of them. Next returns the verdicts
+// on each of them one by one.
 
 // gangs are the PodGroups, and those that Pods name.
 type gangs struct {
@@ -41,8 +41,8 @@ type gangs struct {
 	stuck map[*gangState]bool
 	// shrunk are the groups that lost something and can be tried.
 	shrunk []*gangState
-	// spoken are the groups of which takeNews may have something to tell.
-	spoken map[*gangState]bool
+	// unreported are the groups whose conditions takeNews may have to report.
+	unreported map[*gangState]bool
 }
 
 // newGangs returns gangs without any, of the profiles that are led.
@@ -53,7 +53,7 @@ func newGangs(search *gangSearch, leading map[string]bool) *gangs {
 		victims: search.victims, nominations: search.nominations, extenders: search.extenders,
 		unschedulable: k.unschedulable, classification: k, placement: search.placement, search: search,
 		byName: map[types.NamespacedName]*gangState{}, byUID: map[types.UID]*gangState{},
-		of: map[types.UID]*gangState{}, stuck: map[*gangState]bool{}, spoken: map[*gangState]bool{},
+		of: map[types.UID]*gangState{}, stuck: map[*gangState]bool{}, unreported: map[*gangState]bool{},
 	}
 }
 
@@ -68,7 +68,7 @@ func (gs *gangs) set(o *schedulingv1beta1.PodGroup, now time.Time) {
 	if before == nil || before.Together != group.Together || before.Priority != group.Priority {
 		gs.unite(g)
 	}
-	gs.spoken[g] = true
+	gs.unreported[g] = true
 	if before == nil || before.Object.UID != o.UID || !before.Same(group) {
 		gs.queue.Remove(&g.Entry)
 		g.refused, g.evicted = "", nil
@@ -121,7 +121,7 @@ func (gs *gangs) discard(g *gangState) {
 	if g.group == nil && len(g.waiting)+len(g.placed) == 0 {
 		delete(gs.byName, g.name)
 		delete(gs.byUID, g.UID)
-		delete(gs.spoken, g)
+		delete(gs.unreported, g)
 	}
 }
 
@@ -135,7 +135,7 @@ func (gs *gangs) settle(p *corev1.Pod) {
 	g := gs.get(name)
 	before := g.placed[p.UID]
 	if before == nil {
-		gs.spoken[g] = true
+		gs.unreported[g] = true
 	}
 	if before == nil || !costsAlike(before, p) {
 		g.unit.Add(p.UID)
@@ -177,7 +177,7 @@ func (gs *gangs) part(p *pod) {
 		return
 	}
 	delete(p.gang.waiting, p.UID)
-	p.gang.add(p.told, -1)
+	p.gang.add(p.counted, -1)
 	if gs.of[p.UID] != p.gang {
 		p.gang.unit.Remove(p.UID)
 	}

@@ -13,7 +13,7 @@ import (
 // decide decides for all Pods of a group that have no node: enough of them get one, or none does.
 func (gs *gangs) decide(g *gangState, now time.Time) {
 	if !gs.ready(g) {
-		return // it is told when it is
+		return // it is enqueued when it is
 	}
 	members, n := g.members(), g.count()
 	for _, p := range members {
@@ -61,8 +61,8 @@ func (gs *gangs) decide(g *gangState, now time.Time) {
 	gs.refuse(g, members, why, now)
 }
 
-// place keeps the nodes that were given. The other Pods wait until there is room for them too.
-func (gs *gangs) place(g *gangState, members []*pod, placed []given, now time.Time) {
+// place keeps the nodes that the search assigned. The other Pods wait until there is room for them too.
+func (gs *gangs) place(g *gangState, members []*pod, placed []tentative, now time.Time) {
 	g.refused = ""
 	for _, done := range placed {
 		for _, k := range done.displaced {
@@ -82,7 +82,7 @@ func (gs *gangs) place(g *gangState, members []*pod, placed []given, now time.Ti
 	}
 }
 
-// refuse says of each Pod that it has no node, and has the group tried again when there may be room.
+// refuse decides that none of the Pods gets a node, and has the group tried again when there may be room.
 func (gs *gangs) refuse(g *gangState, members []*pod, why string, now time.Time) {
 	g.refused, g.domains = why, nil
 	for _, p := range members {
@@ -105,10 +105,10 @@ func (gs *gangs) refuse(g *gangState, members []*pod, why string, now time.Time)
 	} else {
 		gs.queue.AddUnschedulable(&g.Entry, now)
 	}
-	gs.stuck[g], gs.spoken[g] = true, true
+	gs.stuck[g], gs.unreported[g] = true, true
 }
 
-// makeWay keeps the room that a Pod is to have, and has its victims evicted.
+// makeWay nominates a Pod for its node, and has its victims evicted.
 func (gs *gangs) makeWay(r *room, why string, now time.Time) {
 	p := r.pod
 	for _, k := range r.displaced {
@@ -129,12 +129,12 @@ func (gs *gangs) choose(victims []*corev1.Pod) {
 		gs.victims.choose(victim)
 		if g := gs.goesWith(victim.UID); g != nil {
 			g.evicted = victim
-			gs.spoken[g] = true
+			gs.unreported[g] = true
 		}
 	}
 }
 
-// goesWith returns the group with which the Pod is evicted or not at all; nil when it is evicted alone.
+// goesWith returns the group that is evicted together with the Pod; nil when the Pod is evicted alone.
 func (gs *gangs) goesWith(uid types.UID) *gangState {
 	g := gs.of[uid]
 	if p := gs.pods[uid]; g == nil && p != nil {
@@ -161,7 +161,7 @@ func (gs *gangs) evicted(p *pod, err error, now time.Time) {
 	}
 }
 
-// nextDecided returns the next verdict upon a Pod of a group; one that has been overtaken is left out.
+// nextDecided returns the next verdict on a Pod of a group, and skips those that a change has overtaken.
 func (gs *gangs) nextDecided() (Verdict, bool) {
 	for len(gs.decided) > 0 {
 		v := gs.decided[0]
@@ -185,7 +185,7 @@ func (gs *gangs) overtaken(v *Verdict) {
 	}
 }
 
-// lead follows the lead of a profile. What was decided and not returned yet is taken back.
+// lead follows the lead of a profile. It takes back the verdicts that nextDecided has not returned yet.
 func (gs *gangs) lead(profile string, now time.Time) {
 	gs.decided = slices.DeleteFunc(gs.decided, func(v Verdict) bool {
 		p := gs.pods[v.Pod.UID]
@@ -193,7 +193,7 @@ func (gs *gangs) lead(profile string, now time.Time) {
 			return false
 		}
 		if v.Node != "" && p.node == v.Node {
-			gs.placement.giveUp(p)
+			gs.placement.unassign(p)
 		}
 		gs.overtaken(&v)
 		if p.phase == evicting && v.Plan != nil {
@@ -203,7 +203,7 @@ func (gs *gangs) lead(profile string, now time.Time) {
 	})
 	for _, g := range gs.byUID {
 		if g.profile != nil && g.profile.Name == profile {
-			gs.spoken[g] = true
+			gs.unreported[g] = true
 			forgetAnswers(g.members())
 			gs.enqueue(g, now)
 		}

@@ -8,8 +8,8 @@ import (
 	"keelson.dev/services/scheduler/internal/gang"
 )
 
-// A group on whose Pods extenders have a say is decided upon when they have answered about each of them. They are asked
-// about one after the other, as about Pods alone, and nothing is given meanwhile: an extender that hangs costs its
+// The Cycle decides on a group on whose Pods extenders have a say when they have answered about each Pod. It asks them
+// about one Pod after the other, as about Pods alone, and assigns no node meanwhile: an extender that hangs costs its
 // group a time-out and others nothing, and there is nothing to undo.
 
 // consult sees to it that extenders are asked about the next of the Pods. It returns false when there is nothing
@@ -28,7 +28,7 @@ func (gs *gangs) consult(g *gangState, members []*pod, now time.Time) bool {
 			gs.queue.Hold(&g.Entry, lineOf(p.asks), now)
 			return true
 		}
-		v := gs.search.turn(g, p).verdict
+		v := gs.search.begin(g, p).verdict
 		release := gs.nominations.hold(p)
 		asks := gs.extenders.consult(p, &v)
 		release()

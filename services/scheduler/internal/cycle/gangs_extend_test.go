@@ -15,8 +15,8 @@ import (
 // newGangExtended is newExtended with an extender that has no say on preemption.
 func newGangExtended(t *testing.T) *preempting { return newOf(t, withExtender(t, "")) }
 
-// Extenders are asked about each Pod of a gang, one after the other, while others go on; then all of it is decided
-// upon.
+// The Cycle asks extenders about each Pod of a gang, one after the other, while others go on; then it decides on all of
+// the gang.
 func TestExtendersHaveASayOnGangs(t *testing.T) {
 	f := newGangExtended(t)
 	f.node("a", "4")
@@ -46,7 +46,8 @@ func TestExtendersHaveASayOnGangs(t *testing.T) {
 	f.counted()
 }
 
-// A gang of which an extender keeps a Pod from all nodes gets none, says why, and is asked about anew after its delay.
+// A gang gets no node if an extender refuses all nodes for one of its Pods. It says why, and the extender is asked
+// again after the delay.
 func TestExtenderRefusesAGang(t *testing.T) {
 	for name, test := range map[string]struct {
 		second extender.Answer

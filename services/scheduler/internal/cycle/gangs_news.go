@@ -26,13 +26,13 @@ type GroupNews struct {
 // times of the conditions are for the caller to set.
 func (c *Cycle) TakeGroupNews() []GroupNews { return c.gangs.takeNews() }
 
-// TellGroup has TakeGroupNews look at a PodGroup again.
-func (c *Cycle) TellGroup(name types.NamespacedName) { c.gangs.tell(name) }
+// RecheckGroup has TakeGroupNews look at a PodGroup again.
+func (c *Cycle) RecheckGroup(name types.NamespacedName) { c.gangs.recheck(name) }
 
 // takeNews returns what PodGroups should say, of those of which that may have changed since the last call.
 func (gs *gangs) takeNews() (news []GroupNews) {
-	for g := range gs.spoken {
-		delete(gs.spoken, g)
+	for g := range gs.unreported {
+		delete(gs.unreported, g)
 		pod := g.anyPod()
 		if g.group == nil || pod == nil || !gs.leading[SchedulerName(pod)] {
 			continue
@@ -44,10 +44,10 @@ func (gs *gangs) takeNews() (news []GroupNews) {
 	return news
 }
 
-// tell has takeNews look at a PodGroup again.
-func (gs *gangs) tell(name types.NamespacedName) {
+// recheck has takeNews look at a PodGroup again.
+func (gs *gangs) recheck(name types.NamespacedName) {
 	if g := gs.byName[name]; g != nil {
-		gs.spoken[g] = true
+		gs.unreported[g] = true
 	}
 }
 

@@ -9,18 +9,18 @@ import (
 	"keelson.dev/services/scheduler/internal/preempt"
 )
 
-// A group takes the room of others only if enough of its Pods fit afterwards, all of them on nodes of one value of the
-// label that it is to agree on. Each Pod that fits nowhere is tried as one alone would be, beside the Pods of the group
-// that were given nodes before and without the victims found so far; of all these victims those stay that need not go.
-// Of the values of the label, the one is taken that has room for most of the Pods, then the one that costs least.
+// A group preempts only if enough of its Pods fit afterwards, all of them on nodes with one value of its topology
+// label. Each Pod that fits nowhere is tried as one alone would be, beside the Pods of the group that have nodes and
+// without the victims found so far. In the end, the victims that need not go are spared. The search takes the value of
+// the label that has room for most of the Pods, and of several the one that costs least.
 
-// room is what one Pod of a group takes from others.
+// room is the node of one Pod of a group, with the victims that it preempts there.
 type room struct {
-	given
+	tentative
 	plan preempt.Plan
 }
 
-// preempt finds the Pods that go so that all that wait fit, or says why it does not. It leaves no trace.
+// preempt finds victims so that all Pods that wait fit, or says why it finds none. It leaves no trace.
 func (s *gangSearch) preempt(g *gangState, members []*pod) (plans []room, why string) {
 	switch {
 	case !members[0].profile.Preempts || s.state.Nodes() == 0:
@@ -41,7 +41,7 @@ func (s *gangSearch) preempt(g *gangState, members []*pod) (plans []room, why st
 	if !g.group.Enough(n, len(plans)) {
 		plans, why = nil, "no pods of lower priority make room for enough of the group."
 	}
-	for _, p := range members { // who gets no room waits for nobody
+	for _, p := range members { // a Pod without room waits for no victims
 		if !slices.ContainsFunc(plans, func(r room) bool { return r.pod == p }) {
 			s.nominations.set(p, "")
 		}
@@ -49,7 +49,7 @@ func (s *gangSearch) preempt(g *gangState, members []*pod) (plans []room, why st
 	return plans, why
 }
 
-// roomInOne finds room for enough of the Pods on nodes of one value of the group's label; nothing where there is none.
+// roomInOne finds room for enough of the Pods on nodes with one value of the group's label; nil if there is none.
 func (s *gangSearch) roomInOne(g *gangState, members []*pod, n gang.Count) (best []room) {
 	var cheapest preempt.Cost
 	domains := s.domainsOf(g)
@@ -63,8 +63,8 @@ func (s *gangSearch) roomInOne(g *gangState, members []*pod, n gang.Count) (best
 	return best
 }
 
-// roomFor finds room for as many of the Pods as it can, on these nodes or, where they are nil, on any, and says what it
-// costs. It leaves no trace.
+// roomFor finds room for as many of the Pods as it can, on these nodes or, if they are nil, on any. It returns the cost
+// as well. It leaves no trace.
 func (s *gangSearch) roomFor(g *gangState, members []*pod, among []columns.Slot) ([]room, preempt.Cost) {
 	for {
 		rooms := s.roomForEach(g, members, among)
@@ -79,20 +79,20 @@ func (s *gangSearch) roomFor(g *gangState, members []*pod, among []columns.Slot)
 // roomForEach finds room for one of the Pods after the other.
 func (s *gangSearch) roomForEach(g *gangState, members []*pod, among []columns.Slot) (rooms []room) {
 	mark := s.state.Gains()
-	var placed []given
+	var placed []tentative
 	for _, p := range members {
-		r := room{given: s.turn(g, p)}
-		if s.giveFree(&r.given, among) || s.makeRoom(g, p, &r, among) {
+		r := room{tentative: s.begin(g, p)}
+		if s.findFree(&r.tentative, among) || s.makeRoom(g, p, &r, among) {
 			r.plan.Slot = s.state.Slot(r.verdict.Node)
 			s.assignBeside(p, r.verdict.Node)
-			rooms, placed = append(rooms, r), append(placed, r.given)
+			rooms, placed = append(rooms, r), append(placed, r.tentative)
 		}
 	}
 	s.undo(members, placed, mark)
 	return rooms
 }
 
-// makeRoom finds a node for the Pod, and takes its victims away for now.
+// makeRoom finds a node for the Pod, and removes its victims tentatively.
 func (s *gangSearch) makeRoom(g *gangState, p *pod, r *room, among []columns.Slot) bool {
 	asks := preempt.Preemptor{UID: p.UID, Class: p.class, Priority: g.Priority}
 	var plan *preempt.Plan
@@ -106,12 +106,12 @@ func (s *gangSearch) makeRoom(g *gangState, p *pod, r *room, among []columns.Slo
 	}
 	r.plan, r.verdict.Node = *plan, s.state.Name(plan.Slot)
 	for _, victim := range plan.Victims {
-		if o, ok := s.takeAway(victim); ok {
+		if o, ok := s.remove(victim); ok {
 			r.victims = append(r.victims, o)
 		}
 	}
 	for _, uid := range plan.Displaced {
-		s.unseat(&r.given, uid)
+		s.displace(&r.tentative, uid)
 	}
 	return true
 }

@@ -13,7 +13,7 @@ import (
 
 var high = withPriority(10)
 
-// A gang takes the room of others in one decision: all of it fits afterwards, or nobody goes.
+// A gang preempts others in one decision: all of it fits afterwards, or no Pod is evicted.
 func TestGangPreempts(t *testing.T) {
 	f := newPreempting(t)
 	f.node("a", "2")
@@ -33,7 +33,7 @@ func TestGangPreempts(t *testing.T) {
 		t.Errorf("room is kept for the second on %q", got)
 	}
 	f.wait(time.Minute)
-	f.want("") // they leave, and nobody else is chosen
+	f.want("") // they leave, and no other victim is chosen
 	f.RemovePod(f.pods["y"])
 	f.add(pod("small", "1"))
 	f.want("g0:- g1:- g2:- g3:- h0:- h1:- h2:- small:-") // what they leave is kept for the gang
@@ -136,7 +136,7 @@ func TestGangGoesOnWithoutThePodThatEvicts(t *testing.T) {
 	f.want("g0:a")
 }
 
-// A gang of Pods that preempt nobody waits, and one that finds nobody of lower priority.
+// A gang of Pods that preempt no Pod waits, and so does one that finds no Pod of lower priority.
 func TestGangThatPreemptsNobody(t *testing.T) {
 	never := corev1.PreemptNever
 	f := newPreempting(t)
@@ -152,7 +152,7 @@ func TestGangThatPreemptsNobody(t *testing.T) {
 	f.want("j0>a(x)")
 }
 
-// Pods of a group that is disrupted as a whole go together or not at all, whoever needs their room.
+// Pods of a group that is disrupted as a whole are evicted together or not at all, whichever Pod needs their room.
 func TestGroupIsEvictedTogether(t *testing.T) {
 	for _, row := range []struct {
 		name, want string
@@ -277,7 +277,7 @@ func TestGangOutranksNoEqual(t *testing.T) {
 	}
 }
 
-// Whom a gang displaces while its victims still leave looks for another place at once.
+// A Pod that a gang displaces while its victims still leave looks for another node at once.
 func TestWhomAGangDisplacesIsTriedAgain(t *testing.T) {
 	f := newPreempting(t)
 	f.node("a", "2")
@@ -290,7 +290,7 @@ func TestWhomAGangDisplacesIsTriedAgain(t *testing.T) {
 	f.want("g0:a low:-")
 }
 
-// A gang that loses one of its places to a Pod of higher priority gives up the others, and looks for victims anew.
+// A gang that loses one of its nodes to a Pod of higher priority gives up the others, and looks for victims again.
 func TestGangLosesAPlace(t *testing.T) {
 	f := newPreempting(t)
 	for _, node := range []string{"a", "b", "c"} {
@@ -309,7 +309,7 @@ func TestGangLosesAPlace(t *testing.T) {
 	f.RemovePod(f.pods["y"])
 	f.node("d", "1")
 	f.add(pod("top2", "1", withPriority(20)), pod("top3", "1", withPriority(20)))
-	f.want("top2:d top3:b g0:- g1:-") // nobody is left whose room makes all of it fit
+	f.want("top2:d top3:b g0:- g1:-") // no victims are left whose room makes all of it fit
 	f.add(pod("low", "1", withPriority(1)))
 	f.RemovePod(f.pods["z"])
 	f.want("low:c")

@@ -97,7 +97,7 @@ func alone(p *corev1.Pod) *corev1.Pod {
 }
 
 // A group gets the nodes that its Pods would get one by one, if these are enough, and none of them if not. Then the
-// columns are as they were, and everybody else gets the node that they would get if the group had not been there.
+// columns are as they were, and each other Pod gets the node that it would get if the group had not been there.
 func TestRandomGangs(t *testing.T) {
 	whole, refused, part := 0, 0, 0
 	for seed := range uint64(3000) {

@@ -16,7 +16,7 @@ import (
 type bid struct {
 	offer
 	places []string
-	// seated are those for whom room was kept before, but for those who lost it to the group.
+	// seated are the Pods that were nominated before, except those that lost it to the group.
 	seated map[types.UID]*corev1.Pod
 }
 
@@ -172,8 +172,8 @@ func (c *rivals) takes(p *corev1.Pod, n *corev1.Node, lacks []*corev1.Pod) bool 
 	return len(beside.refusals(p, n))+len(room.refusals(p, n))+len(alone.refusals(p, n)) == 0
 }
 
-// keeps reports whether the Pod is nominated for the node and can go there: now if nobody else nominated comes, and
-// beside these when those are gone that leave.
+// keeps reports whether the Pod is nominated for the node and can go there: now if no other nominated Pod comes, and
+// beside these once the Pods that leave are gone.
 func (c *rivals) keeps(p *corev1.Pod, n *corev1.Node) bool {
 	own := c.nominees[p.UID]
 	return own != nil && own.Spec.NodeName == n.Name && len(c.without(p, "", nil).refusals(p, n)) == 0 &&
@@ -231,9 +231,9 @@ func except(pods, lacks []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return slices.Contains(lacks, p) })
 }
 
-// free returns the node of these that the Pod gets if nobody leaves: the one that it is nominated for, or the best of
-// those that can take it, or else the first by name where it can have the place of those that come after it: then over
-// is true. Nothing where there is none.
+// free returns the node of these that the Pod gets without an eviction: the one that it is nominated for, or the best
+// of those that can take it. Otherwise it returns the first by name that is reserved for Pods after it; then over is
+// true. It returns nothing if there is none.
 func (c *rivals) free(p *corev1.Pod, among map[string]*corev1.Node) (best string, over bool) {
 	if own := c.nominees[p.UID]; own != nil {
 		if n := among[own.Spec.NodeName]; n != nil && c.keeps(p, n) {
@@ -293,7 +293,8 @@ func TestGangPreemptionAgreesWithReference(t *testing.T) {
 			t.Parallel()
 			counts := map[string]int{}
 			for seed := first + part; counts["preempts"] < wanted/parts; seed += parts {
-				counts[compareGroup(t, seed, kind{domains: part%2 == 1, units: part%4 > 1})]++
+				_, became := compareGroup(t, seed, kind{domains: part%2 == 1, units: part%4 > 1})
+				counts[became]++
 				if t.Failed() {
 					return
 				}
@@ -308,13 +309,13 @@ func TestGangPreemptionAgreesWithReference(t *testing.T) {
 }
 
 // compareGroup has both decide for one random group, and returns what became of it.
-func compareGroup(t *testing.T, seed uint64, of kind) (kind string) {
-	c := newContest(t, seed, of)
+func compareGroup(t *testing.T, seed uint64, of kind) (c *contest, kind string) {
+	c = newContest(t, seed, of)
 	for range 8 {
 		c.step()
 	}
-	for _, p := range c.slow.Pods {
-		if c.gen.chance(5) && rank(p) < 0 {
+	for _, uid := range sorted(c.slow.Pods) {
+		if p := c.slow.Pods[uid]; c.gen.chance(5) && rank(p) < 0 {
 			c.set(leaving(p))
 		}
 	}
@@ -344,7 +345,8 @@ func compareGroup(t *testing.T, seed uint64, of kind) (kind string) {
 	want := c.slow.expectGroup(members, least, key)
 	c.fast.SetPodGroup(group, c.now)
 	var seated map[types.UID]*corev1.Pod
-	places, gone, kind, tries := map[string]string{}, []*corev1.Pod{}, "waits", 0
+	places, gone, tries := map[string]string{}, []*corev1.Pod{}, 0
+	kind = "waits"
 	for v, ok := c.fast.Next(c.now); ok; v, ok = c.fast.Next(c.now) {
 		if tries == 0 {
 			seated = c.seated()
@@ -383,10 +385,10 @@ func compareGroup(t *testing.T, seed uint64, of kind) (kind string) {
 	if got != want {
 		t.Fatalf("seed %d: %d of %d by %q: got %s, want %s", seed, least, len(members), key, got, want)
 	}
-	return kind
+	return c, kind
 }
 
-// seated returns those for whom room was kept before the group was tried, but for those who lost it to the group.
+// seated returns the Pods that were nominated before the group was tried, except those that lost it to the group.
 func (c *contest) seated() map[types.UID]*corev1.Pod {
 	seated := maps.Clone(c.slow.nominees)
 	maps.DeleteFunc(seated, func(uid types.UID, p *corev1.Pod) bool {

@@ -9,10 +9,10 @@ import (
 	"keelson.dev/services/scheduler/internal/preempt"
 )
 
-// What one Pod of a group takes is the least that it needs beside those before it. With what those after it take, that
-// may be more than all of them need. So in the end victims stay, those first whose disruption a budget forbids, the
-// most important first, as long as every Pod of the group still fits on the node that was chosen for it, beside those
-// before it.
+// The victims of one Pod of a group are the fewest that it needs beside those before it. Together with the victims of
+// those after it, they may be more than the group needs. So reprieve spares victims, first those whose disruption a
+// budget forbids, the most important first, as long as every Pod of the group still fits on the node that was chosen
+// for it, beside those before it.
 
 // reprieve takes out of the rooms of a group the victims that can stay, and returns what the others cost. It returns a
 // Pod instead if that does not fit on its node without the victims of those after it. It leaves no trace.
@@ -23,29 +23,29 @@ func (s *gangSearch) reprieve(members []*pod, rooms []room) (cost preempt.Cost, 
 		return cost, nil
 	}
 	for i := range rooms {
-		s.takeAll(rooms[i].victims)
+		s.removeAll(rooms[i].victims)
 		for _, k := range rooms[i].displaced {
 			s.nominations.set(k.pod, "")
 		}
 	}
-	misfit = s.stand(rooms)
-	for spared := misfit == nil; spared; { // one that stays may let another stay
+	misfit = s.assignAll(rooms)
+	for spared := misfit == nil; spared; { // sparing one may allow another
 		before := len(units)
-		units = slices.DeleteFunc(units, func(unit []gone) bool { return s.putBack(unit, rooms) })
+		units = slices.DeleteFunc(units, func(unit []removed) bool { return s.spare(unit, rooms) })
 		spared = len(units) < before
 	}
 	keepVictims(rooms, units)
-	placed := make([]given, 0, len(rooms))
+	placed := make([]tentative, 0, len(rooms))
 	for i := range rooms {
-		placed = append(placed, rooms[i].given)
+		placed = append(placed, rooms[i].tentative)
 	}
 	s.undo(members, placed, mark)
 	return s.costOf(rooms), misfit
 }
 
-// unitsOf returns the victims, those together that are evicted together or not at all, in the order in which they are
-// spared.
-func (s *gangSearch) unitsOf(rooms []room) (units [][]gone) {
+// unitsOf returns the victims in the order in which they are spared. The victims of a unit are evicted together or not
+// at all.
+func (s *gangSearch) unitsOf(rooms []room) (units [][]removed) {
 	var victims []columns.Occupant
 	nodes := map[types.UID]string{}
 	for i := range rooms {
@@ -55,42 +55,42 @@ func (s *gangSearch) unitsOf(rooms []room) (units [][]gone) {
 		}
 	}
 	for _, pods := range s.nominations.search.Order(victims) {
-		unit := make([]gone, 0, len(pods))
+		unit := make([]removed, 0, len(pods))
 		for _, o := range pods {
-			unit = append(unit, gone{Occupant: o, node: nodes[o.Pod.UID]})
+			unit = append(unit, removed{Occupant: o, node: nodes[o.Pod.UID]})
 		}
 		units = append(units, unit)
 	}
 	return units
 }
 
-// putBack lets victims stay if the Pods of the group still fit, which are on their nodes before and after.
-func (s *gangSearch) putBack(unit []gone, rooms []room) bool {
+// spare restores victims if the Pods of the group still fit. These are on their nodes before and after.
+func (s *gangSearch) spare(unit []removed, rooms []room) bool {
 	for _, o := range unit {
-		s.bringBack(o)
+		s.restore(o)
 	}
-	if slices.ContainsFunc(unit, func(o gone) bool { return s.crowds(o, rooms) }) {
-		s.takeAll(unit)
+	if slices.ContainsFunc(unit, func(o removed) bool { return s.crowds(o, rooms) }) {
+		s.removeAll(unit)
 		return false
 	}
-	s.stepBack(rooms)
-	if s.stand(rooms) == nil {
+	s.unassignAll(rooms)
+	if s.assignAll(rooms) == nil {
 		return true
 	}
-	s.stepBack(rooms)
-	s.takeAll(unit)
-	s.stand(rooms)
+	s.unassignAll(rooms)
+	s.removeAll(unit)
+	s.assignAll(rooms)
 	return false
 }
 
-func (s *gangSearch) takeAll(unit []gone) {
+func (s *gangSearch) removeAll(unit []removed) {
 	for _, o := range unit {
-		s.takeAway(o.Pod)
+		s.remove(o.Pod)
 	}
 }
 
-// stand gives the Pods their nodes one by one, and returns the first that does not fit; nil when all do.
-func (s *gangSearch) stand(rooms []room) *pod {
+// assignAll assigns the Pods to their nodes one by one, and returns the first that does not fit; nil when all do.
+func (s *gangSearch) assignAll(rooms []room) *pod {
 	for i := range rooms {
 		p := rooms[i].pod
 		s.classification.renew(p)
@@ -102,18 +102,18 @@ func (s *gangSearch) stand(rooms []room) *pod {
 	return nil
 }
 
-// stepBack takes their nodes from the Pods again.
-func (s *gangSearch) stepBack(rooms []room) {
+// unassignAll takes the nodes from the Pods again.
+func (s *gangSearch) unassignAll(rooms []room) {
 	for _, r := range slices.Backward(rooms) {
 		if r.pod.placed() {
-			s.placement.giveUp(r.pod)
+			s.placement.unassign(r.pod)
 			s.nominations.set(r.pod, r.nominated)
 		}
 	}
 }
 
-// fitsChosen reports whether the Pod fits on the node that was chosen for it: now or, as for any that takes the room of
-// others, when those of lower priority are gone that leave.
+// fitsChosen reports whether the Pod fits on the node that was chosen for it: now or, as for any Pod that preempts,
+// when the Pods of lower priority that leave are gone.
 func (s *gangSearch) fitsChosen(p *pod, slot columns.Slot) bool {
 	if s.state.ReservedFor(p.UID) == slot && s.nominations.fits(p, slot) {
 		return true
@@ -137,9 +137,9 @@ func (s *gangSearch) fitsChosen(p *pod, slot columns.Slot) bool {
 	return p.class.Refuse(s.state, t.Node()) == 0
 }
 
-// crowds reports whether a Pod of the group lacks room beside a victim that is back. Domains aside, what speaks against
-// a Pod on a full node does so whoever came first, so there is no need to try all of them in turn.
-func (s *gangSearch) crowds(victim gone, rooms []room) bool {
+// crowds reports whether a Pod of the group lacks room beside a restored victim. Apart from domains, a full node
+// refuses a Pod whichever came first, so there is no need to try all of them in turn.
+func (s *gangSearch) crowds(victim removed, rooms []room) bool {
 	slot := s.state.Slot(victim.node)
 	on := s.state.Occupants(slot)
 	for i := range rooms {
@@ -166,8 +166,8 @@ func (s *gangSearch) crowds(victim gone, rooms []room) bool {
 	return false
 }
 
-// keepVictims leaves in the rooms the victims of the units.
-func keepVictims(rooms []room, units [][]gone) {
+// keepVictims drops all victims from the rooms but those of the units.
+func keepVictims(rooms []room, units [][]removed) {
 	left := map[types.UID]bool{}
 	for _, unit := range units {
 		for _, o := range unit {
@@ -176,7 +176,7 @@ func keepVictims(rooms []room, units [][]gone) {
 	}
 	for i := range rooms {
 		r := &rooms[i]
-		r.victims = slices.DeleteFunc(r.victims, func(o gone) bool { return !left[o.Pod.UID] })
+		r.victims = slices.DeleteFunc(r.victims, func(o removed) bool { return !left[o.Pod.UID] })
 		r.plan.Victims = r.plan.Victims[:0]
 		for _, o := range r.victims {
 			r.plan.Victims = append(r.plan.Victims, o.Pod)
@@ -184,7 +184,7 @@ func keepVictims(rooms []room, units [][]gone) {
 	}
 }
 
-// costOf returns what the rooms cost together, and notes in each how many of its victims no budget lets go.
+// costOf returns what the rooms cost together, and notes in each how many of its victims violate a budget.
 func (s *gangSearch) costOf(rooms []room) preempt.Cost {
 	var victims []columns.Occupant
 	for i := range rooms {
@@ -197,7 +197,7 @@ func (s *gangSearch) costOf(rooms []room) preempt.Cost {
 		r := &rooms[i]
 		r.plan.Violations = 0
 		for _, uid := range violated {
-			if slices.ContainsFunc(r.victims, func(v gone) bool { return v.Pod.UID == uid }) {
+			if slices.ContainsFunc(r.victims, func(v removed) bool { return v.Pod.UID == uid }) {
 				r.plan.Violations++
 			}
 		}

@@ -18,8 +18,7 @@ func evenlyAnywhere(p *corev1.Pod) {
 	p.Spec.TopologySpreadConstraints[0].NodeAffinityPolicy = &ignore
 }
 
-// Of the victims of a gang those stay that all of it can do without, in the order in which they are spared for one Pod:
-// SCH-038.
+// A gang spares the victims that all of it can do without, in the order in which they are spared for one Pod: SCH-038.
 func TestGangSparesVictims(t *testing.T) {
 	member := func(name, cpu, node string, more ...func(*corev1.Pod)) *corev1.Pod {
 		return pod(name, cpu, append(more, high, inGroup("g"), at(node))...)
@@ -78,7 +77,8 @@ func TestGangSparesVictims(t *testing.T) {
 	}
 }
 
-// Nobody goes for a gang of which one Pod asks for a victim of another: with all victims gone it would not fit.
+// No Pod is evicted for a gang of which one Pod has affinity to a victim of another: without all victims it would not
+// fit.
 func TestGangNeedsAVictim(t *testing.T) {
 	f := newPreempting(t)
 	f.node("a", "1", inZone("z"))

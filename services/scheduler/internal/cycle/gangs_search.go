@@ -14,8 +14,8 @@ import (
 	"keelson.dev/services/scheduler/internal/volumes"
 )
 
-// gangSearch finds nodes for the Pods of a group, one beside the other. What it gives them, and whom it takes away for
-// them, it can undo as if nothing had been.
+// gangSearch finds nodes for the Pods of a group, one after the other. It can undo the nodes that it assigned and the
+// victims that it removed, without a trace.
 type gangSearch struct {
 	state          *columns.State
 	book           *volumes.Book
@@ -34,33 +34,33 @@ func newGangSearch(l *placement) *gangSearch {
 		nominations: n, extenders: k.extenders, classification: k, placement: l}
 }
 
-// given is a Pod of a group that was given a node, which may be taken back.
-type given struct {
+// tentative is a Pod of a group with the node that the search assigned to it and may undo.
+type tentative struct {
 	pod       *pod
 	verdict   Verdict
-	nominated string // where room was kept for it before
-	victims   []gone // who was taken away for it
-	// displaced are those who come after it and for whom room was kept on its node.
-	displaced []seat
+	nominated string    // the node that it was nominated for before
+	victims   []removed // that were removed for it
+	// displaced are the nominations of Pods of lower priority for its node.
+	displaced []nomination
 }
 
-// seat is where room is kept for a Pod.
-type seat struct {
+// nomination is the node where room is reserved for a Pod.
+type nomination struct {
 	pod  *pod
 	node string
 }
 
-// try gives nodes to as many of the Pods as it can, all of one topology domain if the group asks for that, and may
-// say why these are not enough. Nothing is kept of other tries.
-func (s *gangSearch) try(g *gangState, members []*pod, n gang.Count) (placed []given, why string) {
+// try assigns nodes to as many of the Pods as it can, all of one topology domain if the group requires that. It may say
+// why these are not enough. It undoes all other tries.
+func (s *gangSearch) try(g *gangState, members []*pod, n gang.Count) (placed []tentative, why string) {
 	if g.group.Topology == "" {
-		return s.give(g, members, nil), ""
+		return s.placeEach(g, members, nil), ""
 	}
 	domains := s.domainsOf(g)
 	best, most := "", -1
 	for _, value := range slices.Sorted(maps.Keys(domains)) {
 		mark := s.state.Gains()
-		placed := s.give(g, members, domains[value])
+		placed := s.placeEach(g, members, domains[value])
 		s.undo(members, placed, mark)
 		if len(placed) > most {
 			best, most = value, len(placed)
@@ -73,13 +73,13 @@ func (s *gangSearch) try(g *gangState, members []*pod, n gang.Count) (placed []g
 		return nil, fmt.Sprintf("no node of one value of label %s can take a pod of pod group %s", g.group.Topology,
 			g.name.Name)
 	}
-	placed = s.give(g, members, domains[best])
+	placed = s.placeEach(g, members, domains[best])
 	return placed, fmt.Sprintf("%s on nodes of one value of label %s (most with value %s)",
 		g.group.TooFew(n, most), g.group.Topology, best)
 }
 
-// domainsOf returns the nodes by the value of the label that the group is to agree on: only those of the value that
-// Pods of the group are on already, if there are any.
+// domainsOf returns the nodes by the value of the group's topology label. If Pods of the group have nodes already, it
+// returns only the nodes with the value of these.
 func (s *gangSearch) domainsOf(g *gangState) map[string][]columns.Slot {
 	domains := s.state.ByLabel(g.group.Topology)
 	var taken []string
@@ -105,13 +105,13 @@ func (s *gangSearch) domainsOf(g *gangState) map[string][]columns.Slot {
 	return domains
 }
 
-// give gives a node to each of the Pods that fits on one of the nodes, on any if they are nil.
-func (s *gangSearch) give(g *gangState, members []*pod, among []columns.Slot) (placed []given) {
-	full := map[*class.Class]bool{} // no further Pod of them fits
+// placeEach assigns a node to each of the Pods that fits on one of the nodes, or on any node if they are nil.
+func (s *gangSearch) placeEach(g *gangState, members []*pod, among []columns.Slot) (placed []tentative) {
+	full := map[*class.Class]bool{} // classes of which no further Pod fits
 	for _, p := range members {
-		one := s.turn(g, p)
+		one := s.begin(g, p)
 		s.classes.Touch(p.class, s.state)
-		if full[p.class] && s.state.ReservedFor(p.UID) == columns.None || !s.giveFree(&one, among) {
+		if full[p.class] && s.state.ReservedFor(p.UID) == columns.None || !s.findFree(&one, among) {
 			full[p.class] = !p.class.LooksAtDomains() && len(p.asks) == 0
 			continue
 		}
@@ -121,33 +121,33 @@ func (s *gangSearch) give(g *gangState, members []*pod, among []columns.Slot) (p
 	return placed
 }
 
-// assignBeside gives a Pod its node for now, so that the others of the group heed what it carries.
+// assignBeside assigns a node to a Pod tentatively, so that the rules count its terms for the others of the group.
 func (s *gangSearch) assignBeside(p *pod, node string) []volumes.Step {
 	steps := s.placement.assign(p, node)
 	s.classification.rekey()
 	return steps
 }
 
-// giveFree finds one of the nodes, any if they are nil, that can take the Pod though nobody leaves: the one that it is
-// nominated for, the best, or one where room is kept only for Pods that come after it.
-func (s *gangSearch) giveFree(one *given, among []columns.Slot) bool {
-	return s.giveNominated(one.pod, &one.verdict, among) || s.giveBest(one.pod, &one.verdict, among) ||
-		s.giveKept(one, among)
+// findFree finds one of the nodes, any if they are nil, that can take the Pod without victims: the one that it is
+// nominated for, the best, or one where room is reserved only for Pods of lower priority.
+func (s *gangSearch) findFree(one *tentative, among []columns.Slot) bool {
+	return s.findNominated(one.pod, &one.verdict, among) || s.findBest(one.pod, &one.verdict, among) ||
+		s.findReserved(one, among)
 }
 
-// turn begins the outcome of the try of one Pod beside those of the group that were tried before.
-func (s *gangSearch) turn(g *gangState, p *pod) given {
+// begin returns the result for one Pod before a node is found, beside those of the group that were tried before.
+func (s *gangSearch) begin(g *gangState, p *pod) tentative {
 	s.classification.renew(p)
-	return given{pod: p, nominated: p.nominated,
+	return tentative{pod: p, nominated: p.nominated,
 		verdict: Verdict{Pod: p.object, Nodes: s.state.Nodes(), Attempt: g.Attempts + 1, Arrived: g.Arrived()}}
 }
 
-func (s *gangSearch) giveNominated(p *pod, v *Verdict, among []columns.Slot) bool {
+func (s *gangSearch) findNominated(p *pod, v *Verdict, among []columns.Slot) bool {
 	slot := s.state.ReservedFor(p.UID)
 	return (among == nil || slices.Contains(among, slot)) && s.extenders.passes(p, slot) && s.nominations.take(p, v)
 }
 
-func (s *gangSearch) giveBest(p *pod, v *Verdict, among []columns.Slot) bool {
+func (s *gangSearch) findBest(p *pod, v *Verdict, among []columns.Slot) bool {
 	defer s.nominations.hold(p)()
 	var choice class.Choice
 	var ok bool
@@ -165,8 +165,8 @@ func (s *gangSearch) giveBest(p *pod, v *Verdict, among []columns.Slot) bool {
 	return ok
 }
 
-// giveKept gives the Pod the first of the nodes where room is kept for Pods of lower priority, as outrank does.
-func (s *gangSearch) giveKept(one *given, among []columns.Slot) bool {
+// findReserved finds the first of the nodes where room is reserved for Pods of lower priority, as outrank does.
+func (s *gangSearch) findReserved(one *tentative, among []columns.Slot) bool {
 	reserved := slices.DeleteFunc(s.nominations.nodesReservedBelow(one.pod), func(slot columns.Slot) bool {
 		return !s.extenders.passes(one.pod, slot) || among != nil && !slices.Contains(among, slot)
 	})
@@ -177,28 +177,28 @@ func (s *gangSearch) giveKept(one *given, among []columns.Slot) bool {
 	one.verdict.Node, one.verdict.Feasible = s.state.Name(slot), 1
 	for _, r := range slices.Clone(s.state.Reservations(slot)) {
 		if r.Priority < one.pod.Priority {
-			s.unseat(one, r.UID)
+			s.displace(one, r.UID)
 		}
 	}
 	return true
 }
 
-// unseat keeps no room for a Pod for now.
-func (s *gangSearch) unseat(one *given, uid types.UID) {
+// displace drops the nomination of a Pod tentatively.
+func (s *gangSearch) displace(one *tentative, uid types.UID) {
 	if p := s.pods[uid]; p != nil {
-		one.displaced = append(one.displaced, seat{pod: p, node: p.nominated})
+		one.displaced = append(one.displaced, nomination{pod: p, node: p.nominated})
 		s.nominations.set(p, "")
 	}
 }
 
-// undo takes their nodes from those of the Pods that were given some since there were so many gains, and brings back
-// the victims. All is as it was then: no node is better, and no Pod of another class.
-func (s *gangSearch) undo(members []*pod, placed []given, gains int) {
+// undo unassigns the Pods that were placed since there were so many gains, and restores their victims. All is as it was
+// then: no node has gained room, and no Pod has another class.
+func (s *gangSearch) undo(members []*pod, placed []tentative, gains int) {
 	for _, done := range slices.Backward(placed) {
-		s.placement.giveUp(done.pod)
+		s.placement.unassign(done.pod)
 		s.nominations.set(done.pod, done.nominated)
 		for _, o := range done.victims {
-			s.bringBack(o)
+			s.restore(o)
 		}
 		for _, k := range done.displaced {
 			s.nominations.set(k.pod, k.node)
@@ -210,7 +210,7 @@ func (s *gangSearch) undo(members []*pod, placed []given, gains int) {
 	s.state.ForgetGains(gains)
 }
 
-// refusalsOf says why the first of the Pods that were given no node fits nowhere.
+// refusalsOf says why the first of the Pods without a node fits nowhere.
 func (s *gangSearch) refusalsOf(members []*pod) string {
 	for _, p := range members {
 		if p.placed() {
@@ -228,19 +228,19 @@ func (s *gangSearch) refusalsOf(members []*pod) string {
 	return ""
 }
 
-// blocks reports whether the Pod keeps its group from the places that are kept for it, whatever the others do.
+// blocks reports whether the Pod keeps its group from the nodes that are reserved for it, whatever the others do.
 func (s *gangSearch) blocks(p *pod) bool {
 	slot := s.state.ReservedFor(p.UID)
 	return slot == columns.None || !p.class.LooksAtDomains() && !s.nominations.fits(p, slot)
 }
 
-// fitTogether reports whether all of these Pods, each of which waits, fit now where room is kept for them. It leaves no
-// trace.
+// fitTogether reports whether all of these Pods, each of which waits, fit now where room is reserved for them. It
+// leaves no trace.
 func (s *gangSearch) fitTogether(members []*pod) bool {
 	mark := s.state.Gains()
-	var placed []given
+	var placed []tentative
 	for _, p := range members {
-		one := given{pod: p, nominated: p.nominated}
+		one := tentative{pod: p, nominated: p.nominated}
 		if !s.nominations.take(p, &one.verdict) {
 			break
 		}
@@ -251,21 +251,21 @@ func (s *gangSearch) fitTogether(members []*pod) bool {
 	return len(placed) == len(members)
 }
 
-// gone is a Pod that was taken away from its node for now.
-type gone struct {
+// removed is a victim that is tentatively removed from its node.
+type removed struct {
 	columns.Occupant
 	node string
 }
 
-// takeAway has a Pod be gone, until bringBack.
-func (s *gangSearch) takeAway(victim *corev1.Pod) (gone, bool) {
+// remove removes a victim from its node, until restore.
+func (s *gangSearch) remove(victim *corev1.Pod) (removed, bool) {
 	node, _ := s.state.PodNode(victim.UID)
 	on := s.state.Occupants(s.state.Slot(node))
 	i := slices.IndexFunc(on, func(o columns.Occupant) bool { return o.Pod.UID == victim.UID })
 	if i < 0 {
-		return gone{}, false
+		return removed{}, false
 	}
-	out := gone{Occupant: on[i], node: node}
+	out := removed{Occupant: on[i], node: node}
 	s.state.RemovePod(victim.UID)
 	s.victims.budgets.Disrupt(victim)
 	s.book.Wait(victim)
@@ -273,8 +273,8 @@ func (s *gangSearch) takeAway(victim *corev1.Pod) (gone, bool) {
 	return out, true
 }
 
-// bringBack has it be where it was.
-func (s *gangSearch) bringBack(o gone) {
+// restore puts the victim back on its node.
+func (s *gangSearch) restore(o removed) {
 	s.state.SetPod(o.Pod, o.node, o.Usage)
 	s.victims.budgets.Seen(o.Pod.UID)
 	s.book.Use(o.Pod, o.node)

@@ -26,7 +26,7 @@ type gangState struct {
 	unit    *preempt.Unit             // those with a node, where they are evicted together
 	evicted *corev1.Pod               // one of its Pods, when they were chosen as victims together
 	profile *rules.Profile            // of the Pod that came last
-	blocker *pod                      // one that did not fit where room is kept for it, at the last look
+	blocker *pod                      // one that did not fit on the node reserved for it, at the last check
 }
 
 // count says how many Pods the group has.

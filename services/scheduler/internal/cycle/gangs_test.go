@@ -132,7 +132,7 @@ func TestGangIsAllOrNothing(t *testing.T) {
 	f.want("g0:a g1:b g2:a")
 }
 
-// A failed try is no event: nobody is requeued for the room that the gang did not keep.
+// A failed try is no event: it requeues no Pod for the room that the gang did not keep.
 func TestFailedGangWakesNobody(t *testing.T) {
 	f := newFixture(t)
 	f.node("a", "2")
@@ -162,7 +162,7 @@ func TestGangGrows(t *testing.T) {
 	f.want("g3:b")
 }
 
-// Pods that come to a gang that was refused have it tried at its pace, not each anew.
+// Pods that join a refused gang have it tried at its own pace, not once for each.
 func TestRefusedGangIsTriedAtItsPace(t *testing.T) {
 	f := newFixture(t)
 	f.node("a", "1")
@@ -204,7 +204,7 @@ func TestGangOutlastsRestart(t *testing.T) {
 	if v, ok := f.Next(f.now); !ok || v.Node != "a" {
 		t.Fatalf("the first of the gang got %q", v.Node)
 	}
-	f.Lead(corev1.DefaultSchedulerName, false, f.now) // two were decided upon and not handed out
+	f.Lead(corev1.DefaultSchedulerName, false, f.now) // two verdicts were not handed out yet
 	f.want("")
 	if n := f.State().Pods(); n != 1 {
 		t.Errorf("%d Pods take room, want the one whose binding is under way", n)

@@ -28,7 +28,7 @@ type rivalry struct {
 	seen     [2]int // of events
 	leader   int
 	inFlight []binding
-	late     []binding // given up by who sent them, and still to arrive
+	late     []binding // given up by the sender, and still to arrive
 	foreign  [2]int    // of events: the last of a binding of which the replica knows by its event alone
 	made     int
 	now      time.Time
@@ -117,7 +117,7 @@ func (w *rivalry) decide(i int) bool {
 	return true
 }
 
-// answer ends the oldest request. A request of who leads no longer is not sent. One may be lost before it comes, or
+// answer ends the oldest request. A process that no longer leads sends no request. One may be lost before it comes, or
 // come when it has been given up. The answer may be lost too: then it is looked up, and where that fails, given up.
 func (w *rivalry) answer() {
 	b := w.inFlight[0]
@@ -164,7 +164,7 @@ func (w *rivalry) arrive(b binding) bool {
 	return true
 }
 
-// arriveLate has the oldest of the requests arrive that were given up. Nobody awaits an answer.
+// arriveLate has the oldest of the requests arrive that were given up. No process awaits an answer.
 func (w *rivalry) arriveLate() {
 	b := w.late[0]
 	w.late = w.late[1:]
@@ -230,7 +230,7 @@ func (w *rivalry) changeNode(i int) {
 	}
 }
 
-// handOver makes the other replica the leader. The first one may be told late, as one that was paused.
+// handOver makes the other replica the leader. The first one may learn of it late, as one that was paused.
 func (w *rivalry) handOver() {
 	before := w.leader
 	w.leader = 1 - before

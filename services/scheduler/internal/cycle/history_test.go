@@ -11,7 +11,7 @@ import (
 	"keelson.dev/services/scheduler/internal/cycle"
 )
 
-// history is what a Cycle and a reference, whose nodes and Pods these are, have been told alike.
+// history is the common input of a Cycle and a reference, whose nodes and Pods these are.
 type history struct {
 	t       *testing.T
 	gen     *generator

@@ -24,7 +24,7 @@ func newAttachable() attachable {
 
 const exceeds = "node(s) exceed max volume count"
 
-// identities returns the drivers of the volumes of a Pod, by what tells the volumes apart.
+// identities returns the drivers of the volumes of a Pod, by what distinguishes the volumes.
 func (c *cluster) identities(p *corev1.Pod) map[string]string {
 	out := map[string]string{}
 	for _, name := range claimNames(p) {

@@ -176,7 +176,7 @@ func folder(v *corev1.PersistentVolume) {
 	v.Spec.HostPath = &corev1.HostPathVolumeSource{Path: "/"}
 }
 
-// Pods with a volume each, which nobody else has, are of one class.
+// Pods that each have a volume of their own are of one class.
 func TestPodsWithVolumesOfTheirOwnAreAlike(t *testing.T) {
 	f := newFixture(t)
 	for i := range 20 {

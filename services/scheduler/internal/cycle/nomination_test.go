@@ -107,7 +107,7 @@ func TestHigherPriorityTakesOver(t *testing.T) {
 	f.want("p>m(b)")
 }
 
-// SCH-047: what is kept for a Pod does not hold up one of higher priority, which may preempt nobody.
+// SCH-047: a nomination does not hold up a Pod of higher priority, which may not preempt.
 func TestHigherPriorityTakesWhatIsKept(t *testing.T) {
 	f := newPreempting(t)
 	f.node("n", "2")
@@ -123,7 +123,7 @@ func TestHigherPriorityTakesWhatIsKept(t *testing.T) {
 }
 
 // SCH-043, SCH-045, SCH-065: two Pods of one priority, whose victims end slowly, in any order, and are replaced by Pods
-// that want the same room, do not chase each other from node to node: each keeps the node that it has chosen, nobody is
+// that want the same room, do not chase each other from node to node: each keeps the node that it has chosen, no Pod is
 // evicted beyond what both need, and both are placed.
 func TestNoLivelockOfTwoPreemptors(t *testing.T) {
 	for seed := range uint64(100) {
@@ -215,7 +215,7 @@ func TestNominationOutlivesTheProcess(t *testing.T) {
 	f.want("p>n(b)")
 }
 
-// While a plan is carried out its Pod is not tried, and its victims are nobody else's.
+// While its plan is carried out, a Pod is not tried, and no other Pod takes its victims.
 func TestPlanUnderWay(t *testing.T) {
 	f := newPreempting(t)
 	f.node("n1", "1")
@@ -249,7 +249,7 @@ func TestPlanUnderWay(t *testing.T) {
 	f.want("q:n2")
 }
 
-// A budget is not overdrawn by Pods that are decided upon before it knows of each other's victims.
+// A budget is not overdrawn by decisions on Pods that are made before it counts each other's victims.
 func TestBudgetKnowsOfVictimsUnderWay(t *testing.T) {
 	f := newPreempting(t)
 	f.node("n1", "1")

@@ -12,8 +12,8 @@ import (
 	"keelson.dev/services/scheduler/internal/volumes"
 )
 
-// nominations are the nodes on which room is kept for Pods, until those leave that they take it from. Whoever comes
-// before them passes by.
+// nominations are the nodes on which room is reserved for Pods until their victims leave. A Pod of higher priority
+// ignores them.
 type nominations struct {
 	state   *columns.State
 	book    *volumes.Book

@@ -54,7 +54,7 @@ func (n *nominations) best(p *pod) (choice class.Choice, left int, ok bool) {
 	return choice, left, ok
 }
 
-// takers returns the nodes that can take the Pod and where it disturbs nobody.
+// takers returns the nodes that can take the Pod and where it disturbs no other Pod.
 func (n *nominations) takers(p *pod) []columns.Slot {
 	return slices.DeleteFunc(p.class.Takers(n.state), func(slot columns.Slot) bool { return n.disturbs(p, slot) })
 }

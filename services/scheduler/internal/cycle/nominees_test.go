@@ -90,7 +90,7 @@ func TestNomineesCountInDomains(t *testing.T) {
 	}
 }
 
-// The volumes of a nominated Pod take a place, and whoever shares one of them needs the place himself.
+// The volumes of a nominated Pod take a place, and a Pod that shares one of them needs that place itself.
 func TestNomineesHoldVolumes(t *testing.T) {
 	f := newPreempting(t)
 	f.node("n", "2")
@@ -107,7 +107,7 @@ func TestNomineesHoldVolumes(t *testing.T) {
 	f.want("p:- shares:n") // the volume is there by now; there is no room for the other yet
 }
 
-// A nominated Pod that changes keeps away those alone whom the changed one keeps away.
+// A nominated Pod that changes keeps away only the Pods that the changed one keeps away.
 func TestANomineeChanges(t *testing.T) {
 	nominee := func(change func(*corev1.Pod)) *corev1.Pod {
 		return pod("p", "1", change, withPriority(100),

@@ -59,7 +59,7 @@ func (c *Cycle) Failed(uid types.UID, now time.Time) {
 	if p == nil || !p.placed() {
 		return // seen bound, or deleted, meanwhile
 	}
-	c.placement.giveUp(p)
+	c.placement.unassign(p)
 	switch {
 	case p.gang != nil:
 		if c.gangs.ready(p.gang) {

@@ -2,7 +2,7 @@ package cycle
 
 import corev1 "k8s.io/api/core/v1"
 
-// phase is where a Pod of ours stands to which the API shows no node.
+// phase is the phase of a Pod of our profiles to which the API shows no node.
 type phase uint8
 
 const (
@@ -10,13 +10,13 @@ const (
 	pending phase = iota
 	// gated is held by its scheduling gates.
 	gated
-	// nominated is pending, and room is kept for it on a node.
+	// nominated is pending, and room is reserved for it on a node.
 	nominated
-	// asking waits for what extenders say of it.
+	// asking waits for the answers of extenders.
 	asking
 	// evicting waits for the outcome of the evictions of its plan.
 	evicting
-	// assumed was given a node, and takes its room there.
+	// assumed is assigned to a node, and takes its room there.
 	assumed
 	// claiming is assumed, and waits on its node for its claims to be bound.
 	claiming
@@ -27,18 +27,18 @@ var phases = [...]string{"pending", "gated", "nominated", "asking", "evicting", 
 
 func (p phase) String() string { return phases[p] }
 
-// enter has the Pod be in another phase, and its group count it so.
+// enter moves the Pod to another phase, in which its group counts it.
 func (p *pod) enter(to phase) {
 	checkMove(p, to)
-	gaveUp := p.placed() && to != assumed && to != claiming
+	unassigned := p.placed() && to != assumed && to != claiming
 	p.phase = to
-	p.tell()
-	if gaveUp && p.gang != nil {
+	p.recount()
+	if unassigned && p.gang != nil {
 		p.gang.unit.Remove(p.UID)
 	}
 }
 
-// rest has a Pod without a node, about which nothing is under way, wait for its next try.
+// rest has a Pod wait for its next try that has no node and that neither extenders nor evictions hold.
 func (p *pod) rest() {
 	switch {
 	case isGated(p.object):
@@ -53,7 +53,7 @@ func (p *pod) rest() {
 // waits reports whether the Pod is to be tried.
 func (p *pod) waits() bool { return p.phase == pending || p.phase == nominated }
 
-// placed reports whether the Pod was given a node.
+// placed reports whether the Pod is assigned to a node.
 func (p *pod) placed() bool { return p.phase == assumed || p.phase == claiming }
 
 // isGated reports whether scheduling gates hold the Pod.

@@ -7,7 +7,7 @@ import (
 	"keelson.dev/services/scheduler/internal/volumes"
 )
 
-// placement gives Pods their nodes, which they take from then on, until the API shows it or they give them up.
+// placement assigns Pods to nodes. A Pod takes its room there until the API shows the node or unassign takes it back.
 type placement struct {
 	state          *columns.State
 	book           *volumes.Book
@@ -15,7 +15,7 @@ type placement struct {
 	nominations    *nominations
 }
 
-// assign gives the Pod its node, and returns what its claims get.
+// assign assigns the Pod to the node, and returns what its claims get.
 func (l *placement) assign(p *pod, node string) []volumes.Step {
 	p.node = node
 	p.enter(assumed)
@@ -35,7 +35,7 @@ func (l *placement) take(p *pod) []volumes.Step {
 	return l.book.Assume(p.object, l.nodeOf(p))
 }
 
-// nodeOf returns the name and the labels of the node that the Pod was given; a node that is gone has no labels.
+// nodeOf returns the name and the labels of the Pod's node; a node that is gone has no labels.
 func (l *placement) nodeOf(p *pod) *corev1.Node {
 	if slot := l.state.Slot(p.node); slot != columns.None && l.state.Known(slot) {
 		return l.state.View(slot).Node()
@@ -45,8 +45,8 @@ func (l *placement) nodeOf(p *pod) *corev1.Node {
 	return node
 }
 
-// giveUp takes its node from a Pod and finds its class anew.
-func (l *placement) giveUp(p *pod) {
+// unassign takes the node from a Pod and classifies the Pod again.
+func (l *placement) unassign(p *pod) {
 	p.node, p.claims = "", nil
 	p.enter(pending)
 	l.state.RemovePod(p.UID)

@@ -9,7 +9,7 @@ import (
 	"keelson.dev/services/scheduler/internal/rules"
 )
 
-// pod is a Pod that waits for a node, or for the API server to note the one that it was given.
+// pod is a Pod that waits for a node, or for the API server to store the binding to its node.
 type pod struct {
 	queue.Entry
 	object  *corev1.Pod
@@ -18,11 +18,11 @@ type pod struct {
 	phase   phase
 	unread  bool       // its claims have changed since its class was found
 	stale   bool       // a term that selects it was placed or dropped since its class was found
-	node    string     // the node it was given
-	claims  *wait      // of a Pod that was given a node, what its claims wait for; nil when it waits for none
+	node    string     // the node it is assigned to
+	claims  *wait      // what the claims of a Pod with a node wait for; nil when it waits for none
 	last    *Verdict   // of the last try
 	gang    *gangState // that of the PodGroup that it names; nil for a Pod that is scheduled alone
-	told    tally      // as what it counts there
+	counted tally      // what it counts as there
 	nominee
 	extended
 }
@@ -42,12 +42,12 @@ func older(a, b *pod) int {
 	return 1
 }
 
-// never reports whether the Pod may take nobody's room.
+// never reports whether the Pod must not preempt other Pods.
 func never(p *corev1.Pod) bool {
 	return p.Spec.PreemptionPolicy != nil && *p.Spec.PreemptionPolicy == corev1.PreemptNever
 }
 
-// SchedulerName is the name of the profile that a Pod asks for.
+// SchedulerName is the name of the profile that a Pod requests.
 func SchedulerName(p *corev1.Pod) string {
 	if p.Spec.SchedulerName == "" {
 		return corev1.DefaultSchedulerName

@@ -14,9 +14,9 @@ import (
 	"keelson.dev/services/scheduler/internal/preempt"
 )
 
-// A Pod that fits nowhere may take the room of Pods of lower priority. It is nominated for the node: room is kept there
-// for it in the columns, so that nobody else of its priority or below is given what its victims leave. It is tried
-// again when they are gone, or when another node can take it.
+// A Pod that fits nowhere may preempt Pods of lower priority. It is nominated for the node: the columns reserve room
+// there for it, so that no other Pod of its priority or below gets the room of its victims. It is tried again when they
+// are gone, or when another node can take it.
 
 // SetBudget notes a PodDisruptionBudget that is new or changed.
 func (c *Cycle) SetBudget(pdb *policyv1.PodDisruptionBudget) { c.victims.budgets.Set(pdb) }
@@ -40,7 +40,7 @@ func (c *Cycle) outrank(p *pod, reserved []columns.Slot, v *Verdict, now time.Ti
 	return true
 }
 
-// displaceAcross lets those look for another node whom a Pod that comes first keeps from theirs.
+// displaceAcross has Pods look for another node that a Pod of higher priority keeps from theirs.
 func (c *Cycle) displaceAcross(p *pod, now time.Time) {
 	if len(c.nominations.across) == 0 {
 		return
@@ -77,7 +77,7 @@ func (c *Cycle) preempt(p *pod, v *Verdict, now time.Time) {
 	c.carryOut(p, v, plan, now)
 }
 
-// recordNoVictims notes why the Pod takes nobody's room.
+// recordNoVictims notes why the Pod preempts no other Pod.
 func (c *Cycle) recordNoVictims(p *pod, v *Verdict, why []string) {
 	v.Preemption, v.Nominated = available(v.Nodes, why), ""
 	c.nominations.set(p, "")

@@ -306,7 +306,7 @@ func compete(t *testing.T, wanted int, of func(part uint64) kind) {
 			for judged, seed := 0, first+part; judged < wanted/parts; seed += parts {
 				kind := of(part)
 				kind.profile = seed / parts
-				judged += compare(t, seed, kind)
+				judged += compare(t, seed, kind).judged
 				if t.Failed() {
 					return
 				}
@@ -315,8 +315,8 @@ func compete(t *testing.T, wanted int, of func(part uint64) kind) {
 	}
 }
 
-// compare plays one history and returns how many preemptions were judged.
-func compare(t *testing.T, seed uint64, of kind) int {
+// compare plays one history and returns it.
+func compare(t *testing.T, seed uint64, of kind) *contest {
 	c := newContest(t, seed, of)
 	for range 12 {
 		for range 1 + c.gen.IntN(3) {
@@ -326,7 +326,7 @@ func compare(t *testing.T, seed uint64, of kind) int {
 		c.step()
 		c.now = c.now.Add(time.Minute)
 	}
-	return c.judged
+	return c
 }
 
 // Histories in which the two differed once.

@@ -148,7 +148,7 @@ func TestVictims(t *testing.T) {
 		}, []func(*corev1.Pod){rulestest.Requiring(rulestest.Named(corev1.NodeSelectorOpIn, "n"))}, "1", "p>n(a)"},
 		"SCH-036, SCH-063: none of the same priority": {func(f *preempting) {
 			f.node("n", "1")
-			f.node("small", "500m") // somebody is lower somewhere
+			f.node("small", "500m") // a Pod of lower priority is somewhere
 			f.running(pod("a", "1", on("n", 100)), pod("b", "500m", on("small", 0)))
 		}, nil, "1", "p:-"},
 		"SCH-036: one of the next lower": {func(f *preempting) {
@@ -234,22 +234,22 @@ func TestVictims(t *testing.T) {
 		"SCH-054, SCH-055: not where the Pod goes with one of them": {func(f *preempting) {
 			f.node("n", "2")
 			f.running(pod("v1", "1", on("n", 0, app("x"))), pod("v2", "1", on("n", 0)))
-		}, []func(*corev1.Pod){rulestest.GoingWith(corev1.LabelHostname, "app", "x")}, "1", "p:-"},
+		}, []func(*corev1.Pod){rulestest.Affinity(corev1.LabelHostname, "app", "x")}, "1", "p:-"},
 		"SCH-054: but where it goes with one that outranks it": {func(f *preempting) {
 			f.node("n", "2")
 			f.running(pod("v1", "1", on("n", 100, app("x"))), pod("v2", "1", on("n", 0)))
-		}, []func(*corev1.Pod){rulestest.GoingWith(corev1.LabelHostname, "app", "x")}, "1", "p>n(v2)"},
+		}, []func(*corev1.Pod){rulestest.Affinity(corev1.LabelHostname, "app", "x")}, "1", "p>n(v2)"},
 		"SCH-056, SCH-057: nobody on another node": {func(f *preempting) {
 			f.node("n", "1", zone)
 			f.node("m", "1", zone)
 			f.running(pod("q", "1", on("m", 0, app("x"))))
 			f.running(pod("full", "1", on("n", 0)))
-		}, []func(*corev1.Pod){rulestest.KeepingApart("zone", "app", "x"),
+		}, []func(*corev1.Pod){rulestest.AntiAffinity("zone", "app", "x"),
 			rulestest.Selecting(corev1.LabelHostname, "n")}, "1", "p:-"},
 		"one that the Pod keeps apart from": {func(f *preempting) {
 			f.node("n", "2", zone)
 			f.running(pod("q", "1", on("n", 0, app("x"))), pod("r", "500m", on("n", 0)))
-		}, []func(*corev1.Pod){rulestest.KeepingApart("zone", "app", "x")}, "500m", "p>n(q)"},
+		}, []func(*corev1.Pod){rulestest.AntiAffinity("zone", "app", "x")}, "500m", "p>n(q)"},
 		"SCH-115: one that makes the spread uneven, which it does no more once it leaves": {func(f *preempting) {
 			f.node("n", "2", rulestest.Labelled("zone", "a"))
 			f.node("m", "0", rulestest.Labelled("zone", "b"))
@@ -329,8 +329,8 @@ func TestVictims(t *testing.T) {
 			f.running(pod("b", "1", on("n2", 0)), pod("a", "1", on("n1", 0)))
 		}, nil, "1", "p>n1(a)"},
 		"SAF-092, SCH-067: whatever the class of service": {func(f *preempting) {
-			f.node("n1", "2", rulestest.Offering(corev1.ResourcePods, "1"))
-			f.node("n2", "2", rulestest.Offering(corev1.ResourcePods, "1"))
+			f.node("n1", "2", rulestest.Allocatable(corev1.ResourcePods, "1"))
+			f.node("n2", "2", rulestest.Allocatable(corev1.ResourcePods, "1"))
 			f.running(pod("besteffort", "0", on("n1", 1)), pod("guaranteed", "1", on("n2", 0)))
 		}, nil, "1", "p>n2(guaranteed)"},
 		"one that leaves already costs nothing": {func(f *preempting) {
@@ -353,7 +353,7 @@ func neverPreempting(p *corev1.Pod) {
 	p.Spec.PreemptionPolicy = &policy
 }
 
-// What users read when nobody makes room: SCH-040 by the words for nodes where it would be of no use.
+// What users read when no node helps: SCH-040 by the words for nodes where preemption would be of no use.
 func TestPreemptionMessage(t *testing.T) {
 	f := newPreempting(t)
 	f.node("cordoned", "4", rulestest.Cordoned)

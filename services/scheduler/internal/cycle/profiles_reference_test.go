@@ -28,7 +28,7 @@ type otherwise struct {
 	bars, prefers string
 	// spreads are the constraints of Pods without any, those of the system where it is nil.
 	spreads []corev1.TopologySpreadConstraint
-	// attracts is what a required affinity term adds for those whom it selects, less 1.
+	// attracts is what a required affinity term adds for Pods that it selects, less 1.
 	attracts int64
 	// deaf is whether a Pod that prefers nothing does not hear what others prefer.
 	deaf bool
@@ -37,7 +37,7 @@ type otherwise struct {
 	weighs map[string]int64
 }
 
-// filters tells whether the filter of a plugin is on.
+// filters reports whether the filter of a plugin is on.
 func (o otherwise) filters(plugin string) bool { return !o.off["filter "+plugin] }
 
 // weigh is the weight of a plugin's score, which is usually this.
@@ -51,7 +51,7 @@ func (o otherwise) weigh(plugin string, usually int64) int64 {
 	return usually
 }
 
-// ignores tells whether no node is refused for the resource: only those that others define can be left out.
+// ignores reports whether the resource never refuses a node: only resources that others define can be left out.
 func (o otherwise) ignores(name corev1.ResourceName) bool {
 	group, _, others := strings.Cut(string(name), "/")
 	return others && (slices.Contains(o.ignored, string(name)) || slices.Contains(o.ignored, group))
@@ -148,7 +148,7 @@ var options = []struct {
 	}},
 }
 
-// Plugins of which a part can be off. Without VolumeBinding nobody sees to claims.
+// Plugins of which a part can be off. Without VolumeBinding no plugin takes care of claims.
 var (
 	filterPlugins = []string{"NodeName", "NodeAffinity", "NodeUnschedulable", "TaintToleration", "VolumeRestrictions",
 		"VolumeZone", "NodePorts", "NodeResourcesFit", "NodeVolumeLimits", "PodTopologySpread", "InterPodAffinity"}
@@ -234,11 +234,11 @@ func bent(used, capacity int64) int64 {
 	return 40
 }
 
-// barred tells whether the profile keeps its Pods from the node.
+// barred reports whether the profile keeps its Pods from the node.
 func (o otherwise) barred(n *corev1.Node) bool { return o.bars != "" && n.Labels["disk"] == o.bars }
 
-// elsewhere tells whether the Pod names its nodes by field, and this is none of them: nobody looks at it then, and so
-// it is not told whether the profile bars it.
+// elsewhere reports whether the Pod names its nodes by field, and this is none of them: no rule looks at it then, and
+// so the reason does not say whether the profile bars it.
 func elsewhere(p *corev1.Pod, n *corev1.Node) bool {
 	if _, ok := p.Spec.NodeSelector[corev1.LabelHostname]; ok || p.Spec.Affinity == nil ||
 		p.Spec.Affinity.NodeAffinity == nil ||

@@ -346,7 +346,7 @@ func tolerates(p *corev1.Pod, taint corev1.Taint) bool {
 	})
 }
 
-// compares tells whether a number of a taint is greater or less than that of a toleration; both must be written as
+// compares reports whether a number of a taint is greater or less than that of a toleration; both must be written as
 // numbers are.
 func compares(value string, operator corev1.TolerationOperator, bound string) bool {
 	a, err := strconv.ParseInt(value, 10, 64)

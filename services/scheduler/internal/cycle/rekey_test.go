@@ -26,8 +26,8 @@ func indexed(i int, change ...func(*corev1.Pod)) *corev1.Pod {
 		rulestest.Labelling("index", fmt.Sprint(i)))...)
 }
 
-// Pods that differ in a label that nobody selects are one class. Once a term selects by it those that it selects are a
-// class of their own, until nobody carries the term any more.
+// Pods that differ in a label that no term selects are one class. Once a term selects by it, the Pods that it selects
+// are a class of their own, until no Pod carries the term any more.
 func TestPodsThatDifferInALabelThatNobodySelectsAreOneClass(t *testing.T) {
 	f := newDomainFixture(t)
 	for i := range 1000 {
@@ -38,7 +38,7 @@ func TestPodsThatDifferInALabelThatNobodySelectsAreOneClass(t *testing.T) {
 	}
 	f.run() // no node: all are unschedulable
 	f.node("n", "0")
-	selects := pod("selects", "1", rulestest.KeepingApart(zone, "index", "7"), onNode("n"))
+	selects := pod("selects", "1", rulestest.AntiAffinity(zone, "index", "7"), onNode("n"))
 	f.add(selects)
 	f.wait(time.Minute)
 	f.run()
@@ -68,7 +68,7 @@ func TestRekeyedPodsKeepTheirPlace(t *testing.T) {
 	f.want("p0001:- p0002:-")
 	waits := f.Depths()[queue.Unschedulable]
 	f.wait(time.Minute)
-	f.add(pod("selects", "0", rulestest.KeepingApart(zone, "index", "1"), onNode("n")))
+	f.add(pod("selects", "0", rulestest.AntiAffinity(zone, "index", "1"), onNode("n")))
 	f.want("")
 	if got := f.Depths()[queue.Unschedulable]; got != waits || f.WaitingClasses() != 2 {
 		t.Errorf("%+v wait, want %+v", got, waits)
@@ -88,20 +88,20 @@ func TestDomainsRequeue(t *testing.T) {
 		event func(*fixture)
 		want  string
 	}{
-		"the Pod that it goes with comes": {pod("p", "0", rulestest.GoingWith(zone, "app", "db")),
+		"the Pod that it goes with comes": {pod("p", "0", rulestest.Affinity(zone, "app", "db")),
 			func(f *fixture) { f.add(pod("db", "0", rulestest.Labelling("app", "db"), onNode("a"))) }, "p:a"},
-		"one that it does not go with": {pod("p", "0", rulestest.GoingWith(zone, "app", "db")),
+		"one that it does not go with": {pod("p", "0", rulestest.Affinity(zone, "app", "db")),
 			func(f *fixture) { f.add(pod("db", "0", rulestest.Labelling("app", "web"), onNode("a"))) }, ""},
-		"a Pod becomes the one that it goes with": {pod("p", "0", rulestest.GoingWith(zone, "app", "db")),
+		"a Pod becomes the one that it goes with": {pod("p", "0", rulestest.Affinity(zone, "app", "db")),
 			func(f *fixture) { f.add(pod("web-a", "0", rulestest.Labelling("app", "db"), onNode("a"))) }, "p:a"},
 		"the zone is emptied": {
-			pod("p", "0", rulestest.KeepingApart(zone, "app", "web"), rulestest.Selecting(corev1.LabelHostname, "a")),
+			pod("p", "0", rulestest.AntiAffinity(zone, "app", "web"), rulestest.Selecting(corev1.LabelHostname, "a")),
 			func(f *fixture) { f.RemovePod(pod("web-a", "0")) }, "p:a"},
 		"a node of a zone without such a Pod comes": {
-			pod("p", "0", rulestest.KeepingApart(zone, "app", "web")),
+			pod("p", "0", rulestest.AntiAffinity(zone, "app", "web")),
 			func(f *fixture) { f.node("c", "1", inZone("c")) }, "p:c"},
 		"its blocker is deleted": {
-			pod("p", "0", rulestest.KeepingApart(zone, "app", "web")),
+			pod("p", "0", rulestest.AntiAffinity(zone, "app", "web")),
 			func(f *fixture) { f.RemovePod(pod("web-a", "0")) }, "p:a"},
 		"a Pod that keeps it apart goes": {pod("p", "0", rulestest.Labelling("app", "kept")),
 			func(f *fixture) { f.RemovePod(pod("keeps-b", "0")) }, "p:b"},
@@ -112,8 +112,8 @@ func TestDomainsRequeue(t *testing.T) {
 			f.node("b", "1", inZone("b"))
 			f.add(pod("web-a", "0", rulestest.Labelling("app", "web"), onNode("a")),
 				pod("web-b", "0", rulestest.Labelling("app", "web"), onNode("b")),
-				pod("keeps-a", "0", rulestest.KeepingApart(zone, "app", "kept"), onNode("a")),
-				pod("keeps-b", "0", rulestest.KeepingApart(zone, "app", "kept"), onNode("b")))
+				pod("keeps-a", "0", rulestest.AntiAffinity(zone, "app", "kept"), onNode("a")),
+				pod("keeps-b", "0", rulestest.AntiAffinity(zone, "app", "kept"), onNode("b")))
 			f.add(test.pod)
 			f.want("p:-")
 			f.wait(time.Minute)

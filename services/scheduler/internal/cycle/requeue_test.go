@@ -95,7 +95,7 @@ func TestWhatRequeues(t *testing.T) {
 	}
 }
 
-// Of many unschedulable Pods of one class, an event requeues as many as get a node, the most urgent first. SCH-032
+// An event requeues as many of the unschedulable Pods of one class as get a node, the most urgent first. SCH-032
 func TestRequeuesAsManyAsFit(t *testing.T) {
 	f := newFixture(t)
 	for i := range 200 {

@@ -16,7 +16,7 @@ const (
 	withDefaults
 )
 
-// sums are the requests of Pods, by object: adding them up anew for each node would be most of the work.
+// sums are the requests of Pods, by object: adding them up again for each node would be most of the work.
 type sums [2]map[*corev1.Pod]corev1.ResourceList
 
 func (c *cluster) requests(p *corev1.Pod, how int) corev1.ResourceList {
@@ -88,7 +88,7 @@ func whole(p *corev1.Pod) corev1.ResourceList {
 
 func isHugepages(name corev1.ResourceName) bool { return strings.HasPrefix(string(name), "hugepages-") }
 
-// hopeless tells whether the node can never give what the Pod asks for.
+// hopeless reports whether the node can never give what the Pod requests.
 func hopeless(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodResizePending && c.Reason == corev1.PodReasonInfeasible
@@ -165,7 +165,8 @@ func (c *cluster) load(p *corev1.Pod, n *corev1.Node, name corev1.ResourceName, 
 	return sum
 }
 
-// counts tells whether a resource counts in a score of the Pod: one that not every node has does where it is asked for.
+// counts reports whether a resource counts in a score of the Pod: one that not every node has counts if the Pod
+// requests it.
 func (c *cluster) counts(p *corev1.Pod, name corev1.ResourceName) bool {
 	switch name {
 	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage:

@@ -36,19 +36,19 @@ func TestFilters(t *testing.T) {
 		"a taint":  {nodeChanges{rulestest.Tainted(controlPlane)}, nil, tainted},
 		"a cordon": {nodeChanges{rulestest.Cordoned}, nil, cordon},
 		"what it is comes before what room it has": {nodeChanges{rulestest.Cordoned},
-			podChanges{rulestest.Asking(corev1.ResourceCPU, "64")}, cordon},
+			podChanges{rulestest.Requests(corev1.ResourceCPU, "64")}, cordon},
 		"what is asked for comes before all": {nodeChanges{rulestest.Cordoned, rulestest.Tainted(controlPlane)},
 			podChanges{rulestest.Selecting("disk", "ssd")}, affinity},
 		"a cordon comes before a taint": {nodeChanges{rulestest.Cordoned, rulestest.Tainted(controlPlane)},
 			nil, cordon},
 		"a port comes before resources": {nil, podChanges{rulestest.HostPort(9000),
-			rulestest.Asking(corev1.ResourceCPU, "64")}, noPort},
+			rulestest.Requests(corev1.ResourceCPU, "64")}, noPort},
 		"another port": {nil, podChanges{rulestest.HostPort(9001)}, ""},
-		"SCH-033: too little cpu": {nil, podChanges{rulestest.Asking(corev1.ResourceCPU, "4001m")},
+		"SCH-033: too little cpu": {nil, podChanges{rulestest.Requests(corev1.ResourceCPU, "4001m")},
 			"0/1 nodes are available: 1 Insufficient cpu."},
-		"just enough cpu": {nil, podChanges{rulestest.Asking(corev1.ResourceCPU, "4")}, ""},
-		"too little of several": {nil, podChanges{rulestest.Asking(corev1.ResourceCPU, "5"),
-			rulestest.Asking(corev1.ResourceMemory, "5Gi")},
+		"just enough cpu": {nil, podChanges{rulestest.Requests(corev1.ResourceCPU, "4")}, ""},
+		"too little of several": {nil, podChanges{rulestest.Requests(corev1.ResourceCPU, "5"),
+			rulestest.Requests(corev1.ResourceMemory, "5Gi")},
 			"0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory."},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,17 +84,17 @@ func TestScores(t *testing.T) {
 		running       podChanges // of a Pod on the worse node
 		pod           podChanges
 	}{
-		"more left of everything": {running: podChanges{rulestest.Asking(corev1.ResourceCPU, "1"),
-			rulestest.Asking(corev1.ResourceMemory, "1Gi")}},
-		"more left of memory":          {running: podChanges{rulestest.Asking(corev1.ResourceMemory, "1Gi")}},
+		"more left of everything": {running: podChanges{rulestest.Requests(corev1.ResourceCPU, "1"),
+			rulestest.Requests(corev1.ResourceMemory, "1Gi")}},
+		"more left of memory":          {running: podChanges{rulestest.Requests(corev1.ResourceMemory, "1Gi")}},
 		"counts Pods without requests": {running: podChanges{func(*corev1.Pod) {}}},
 		"balance of cpu and memory": { // the same mean is left of both, but the worse one's memory would be used up
-			better: nodeChanges{rulestest.Offering(corev1.ResourceCPU, "2"), rulestest.Offering(corev1.ResourceMemory,
-				"2Gi")},
-			worse: nodeChanges{rulestest.Offering(corev1.ResourceCPU, "8"), rulestest.Offering(corev1.ResourceMemory,
-				"1200Mi")},
+			better: nodeChanges{rulestest.Allocatable(corev1.ResourceCPU, "2"),
+				rulestest.Allocatable(corev1.ResourceMemory, "2Gi")},
+			worse: nodeChanges{rulestest.Allocatable(corev1.ResourceCPU, "8"),
+				rulestest.Allocatable(corev1.ResourceMemory, "1200Mi")},
 			running: podChanges{func(p *corev1.Pod) { p.Spec.Containers = nil }},
-			pod: podChanges{rulestest.Asking(corev1.ResourceCPU, "1"), rulestest.Asking(corev1.ResourceMemory,
+			pod: podChanges{rulestest.Requests(corev1.ResourceCPU, "1"), rulestest.Requests(corev1.ResourceMemory,
 				"1Gi")},
 		},
 		"preferred label": {better: nodeChanges{rulestest.Labelled("disk", "ssd")},
@@ -111,11 +111,11 @@ func TestScores(t *testing.T) {
 		"fewer taints PreferNoSchedule": {better: nodeChanges{rulestest.Tainted(prefer("a"))},
 			worse: nodeChanges{rulestest.Tainted(prefer("a"), prefer("b"))}},
 		"a preference outweighs some load": {better: nodeChanges{rulestest.Labelled("disk", "ssd"),
-			rulestest.Offering(corev1.ResourceCPU, "3")},
+			rulestest.Allocatable(corev1.ResourceCPU, "3")},
 			pod: podChanges{rulestest.Preferring(1, rulestest.Expression("disk", corev1.NodeSelectorOpIn, "ssd"))}},
 		"tolerated PreferNoSchedule is no matter": {
 			better:  nodeChanges{rulestest.Tainted(prefer("a"))},
-			running: podChanges{rulestest.Asking(corev1.ResourceCPU, "1")},
+			running: podChanges{rulestest.Requests(corev1.ResourceCPU, "1")},
 			pod:     podChanges{rulestest.Tolerating(corev1.Toleration{Key: "a", Operator: corev1.TolerationOpExists})},
 		},
 	} {
@@ -142,7 +142,7 @@ func TestScores(t *testing.T) {
 func TestIdenticalPodsSpread(t *testing.T) {
 	f := newFixture(t)
 	for _, name := range []string{"a", "b", "c", "d"} {
-		f.node(name, "4000", rulestest.Offering(corev1.ResourceMemory, "4Ti"))
+		f.node(name, "4000", rulestest.Allocatable(corev1.ResourceMemory, "4Ti"))
 	}
 	perNode := map[string]int{}
 	for i := range 8 {

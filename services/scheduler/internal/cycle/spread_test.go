@@ -20,7 +20,7 @@ func TestServiceSpreadsItsPods(t *testing.T) {
 		// c is so much larger that nothing but the Service speaks against it.
 		f.node("a", "2")
 		f.node("b", "2")
-		f.node("c", "2000", rulestest.Offering(corev1.ResourceMemory, "4Ti"))
+		f.node("c", "2000", rulestest.Allocatable(corev1.ResourceMemory, "4Ti"))
 		if service {
 			f.SetGroup(groups.Group{Name: groups.Name{Kind: groups.Service, NamespacedName: types.NamespacedName{
 				Namespace: "default", Name: "web"}}, Labels: map[string]string{"app": "web"}})

@@ -4,10 +4,10 @@ import (
 	"keelson.dev/services/scheduler/internal/gang"
 )
 
-// tally counts Pods of a group to which the API shows no node.
+// tally counts the Pods of a group to which the API shows no node.
 type tally struct {
 	gang.Count
-	evicting int // how many of them have room made for them
+	evicting int // how many of them wait for evictions
 }
 
 func (t *tally) add(o tally, by int) {
@@ -15,8 +15,8 @@ func (t *tally) add(o tally, by int) {
 	t.evicting += by * o.evicting
 }
 
-// tell has the group count the Pod as it is now.
-func (p *pod) tell() {
+// recount has the group count the Pod as it is now.
+func (p *pod) recount() {
 	if p.gang == nil {
 		return
 	}
@@ -31,7 +31,7 @@ func (p *pod) tell() {
 	default:
 		now.Waiting = 1
 	}
-	p.gang.add(p.told, -1)
+	p.gang.add(p.counted, -1)
 	p.gang.add(now, 1)
-	p.told = now
+	p.counted = now
 }

@@ -74,7 +74,7 @@ func TestGroupInADomain(t *testing.T) {
 	}
 }
 
-// Who waits is tried again when the group loses the Pod that kept the others where they are.
+// A waiting Pod is tried again when the group loses the Pod that kept the others where they are.
 func TestGroupThatMayGoByNow(t *testing.T) {
 	for name, happens := range map[string]func(*preempting){
 		"the Pod is gone":   func(f *preempting) { f.end("v1") },
@@ -113,7 +113,7 @@ func TestGroupWhoseNodesAreNotShownYet(t *testing.T) {
 	f.counted()
 }
 
-// What is explained is what is done: a node whose Pods stay with their group helps nobody.
+// Explain says what the Cycle does: a node whose Pods stay with their group helps no Pod.
 func TestExplainGroupThatStays(t *testing.T) {
 	f := newPreempting(t)
 	f.node("a", "1")

@@ -36,7 +36,7 @@ type Verdict struct {
 	Plan *preempt.Plan
 	// Nominated is the node on which room is kept for the Pod.
 	Nominated string
-	// Preemption says why the Pod takes nobody's room; empty when it does, or may not be asked.
+	// Preemption says why the Pod preempts no other; empty when it does, or may not be asked.
 	Preemption string
 	// Untried is how many nodes the preemption across nodes did not try, as it would have taken too long.
 	Untried int

@@ -9,7 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 )
 
-// storage is what the slow scheduler knows of claims; all are of one namespace. It works everything out anew for each
+// storage is what the slow scheduler knows of claims; all are of one namespace. It works everything out again for each
 // node.
 type storage struct {
 	Claims  map[string]*corev1.PersistentVolumeClaim

@@ -1,6 +1,6 @@
 // Package devices says what keeps Pods that claim devices from having them. It knows the ResourceClaims of the cluster
-// and which Pods wait for which of them. Nobody allocates claims here, nor does a node prepare devices, so something
-// keeps every such Pod.
+// and which Pods wait for which of them. No controller allocates claims here, nor does a node prepare devices, so
+// something keeps every such Pod.
 //
 // The package is pure, and one goroutine owns a Book.
 package devices

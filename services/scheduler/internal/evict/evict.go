@@ -29,7 +29,7 @@ const (
 	maxInFlight = 32
 	// requestTimeout bounds one request. A request is not cut short when the process stops or loses its lead.
 	requestTimeout = 10 * time.Second
-	// maxTries is how often a victim is looked at anew that changed meanwhile, tryPause the pause between.
+	// maxTries is how often a victim that changed meanwhile is read again, tryPause the pause between.
 	maxTries = 5
 	tryPause = 200 * time.Millisecond
 )
@@ -106,14 +106,14 @@ func (e *Evictor) evict(ctx context.Context, eviction Eviction) Outcome {
 	return out
 }
 
-// evictOne marks and deletes a victim. It reports false for one that goes without that. What has changed since it was
-// decided upon, or may have, is looked at anew: one that has ended meanwhile stays as it is.
+// evictOne marks and deletes a victim. It reports false for one that goes without that. It reads a victim again that
+// has changed since the decision, or may have: one that has ended meanwhile stays as it is.
 func (e *Evictor) evictOne(ctx context.Context, pod, victim *corev1.Pod) (evicted bool, err error) {
 	now := victim
 	for try := range maxTries {
 		if try > 0 {
 			time.Sleep(tryPause)
-			if now, err = e.look(ctx, victim); apierrors.IsNotFound(err) {
+			if now, err = e.get(ctx, victim); apierrors.IsNotFound(err) {
 				return evicted, nil
 			} else if err != nil {
 				continue
@@ -166,7 +166,7 @@ func refused(err error) bool {
 		apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }
 
-func (e *Evictor) look(ctx context.Context, victim *corev1.Pod) (*corev1.Pod, error) {
+func (e *Evictor) get(ctx context.Context, victim *corev1.Pod) (*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	now, err := e.client.Pods(victim.Namespace).Get(ctx, victim.Name, metav1.GetOptions{})

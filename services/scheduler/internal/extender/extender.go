@@ -44,8 +44,8 @@ type Answer struct {
 	Err error
 }
 
-// Asked returns the places of the extenders that have a say on which node the Pod gets.
-func Asked(extenders []schedulerv1.Extender, p *corev1.Pod) []int {
+// Consulted returns the indices of the extenders that have a say on which node the Pod gets.
+func Consulted(extenders []schedulerv1.Extender, p *corev1.Pod) []int {
 	var out []int
 	for i := range extenders {
 		e := &extenders[i]

@@ -43,7 +43,7 @@ func TestWhoIsAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &corev1.Pod{Spec: test.spec}
-			if got := Asked(list, p); !slices.Equal(got, test.asked) {
+			if got := Consulted(list, p); !slices.Equal(got, test.asked) {
 				t.Errorf("asks %v, want %v", got, test.asked)
 			}
 			if i, ok := Binder(list, p); i != test.binder || ok != (test.binder >= 0) {

@@ -173,7 +173,7 @@ func uids(pods []*corev1.Pod) []types.UID {
 	return out
 }
 
-// args returns what an extender is told of the nodes, and which they are: one that is gone is left out.
+// args returns the arguments for an extender with the nodes, and which they are: one that is gone is left out.
 func (a *Asker) args(e *schedulerv1.Extender, pod *corev1.Pod, names []string) (*extenderv1.ExtenderArgs, []string) {
 	if e.NodeCacheCapable {
 		return &extenderv1.ExtenderArgs{Pod: pod, NodeNames: &names}, names
@@ -187,8 +187,8 @@ func (a *Asker) args(e *schedulerv1.Extender, pod *corev1.Pod, names []string) (
 	return &extenderv1.ExtenderArgs{Pod: pod, Nodes: list}, asked
 }
 
-// preemptionArgs returns what an extender is told of the plans: the names of victims where it keeps its own picture of
-// the cluster, and else what the scheduler knows of them.
+// preemptionArgs returns the arguments for an extender with the plans: the names of victims where it keeps its own
+// picture of the cluster, and else what the scheduler knows of them.
 func preemptionArgs(e *schedulerv1.Extender, pod *corev1.Pod, asked map[string]extender.Victims,
 	now map[string][]types.UID) *extenderv1.ExtenderPreemptionArgs {
 	args := &extenderv1.ExtenderPreemptionArgs{Pod: pod}

@@ -61,7 +61,7 @@ func (s *service) note(verb string, args extenderv1.ExtenderArgs) {
 	s.verbs, s.args = append(s.verbs, verb), args
 }
 
-// asked returns the verbs of all calls, and what the last one told.
+// asked returns the verbs of all calls, and the arguments of the last one.
 func (s *service) asked() ([]string, extenderv1.ExtenderArgs) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,7 +255,7 @@ func TestUselessScores(t *testing.T) {
 	}
 }
 
-// A Pod that was made anew under its name is not asked about.
+// The client does not ask about a Pod that was recreated under its name.
 func TestOtherPod(t *testing.T) {
 	s := newService(t)
 	q := question("a")

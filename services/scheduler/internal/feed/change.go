@@ -16,11 +16,11 @@ import (
 
 // Change is one object that is new, changed or gone.
 type Change interface {
-	// Apply tells the Cluster of it.
+	// Apply applies the change to the Cluster.
 	Apply(to Cluster, now time.Time)
 }
 
-// Cluster is told what becomes of the objects that the scheduler reads. Set is called with each that is new or changed,
+// Cluster follows the objects that the scheduler reads. Set is called with each object that is new or changed,
 // Remove with each that is gone.
 type Cluster interface {
 	SetNode(n *corev1.Node)
@@ -57,7 +57,7 @@ type Cluster interface {
 // Set returns the Change that an object is new or changed; false for one of a kind that the scheduler does not read.
 func Set(o runtime.Object) (Change, bool) {
 	if k := kindOf(o); k != nil {
-		return k.told.set(o), true
+		return k.changes.set(o), true
 	}
 	return nil, false
 }
@@ -65,7 +65,7 @@ func Set(o runtime.Object) (Change, bool) {
 // Removed returns the Change that an object is gone; false for one of a kind that the scheduler does not read.
 func Removed(o runtime.Object) (Change, bool) {
 	if k := kindOf(o); k != nil {
-		return k.told.removed(o), true
+		return k.changes.removed(o), true
 	}
 	return nil, false
 }
@@ -76,7 +76,7 @@ type change[T any] struct {
 	apply func(Cluster, T, time.Time)
 }
 
-// Apply tells the Cluster of it.
+// Apply applies the change to the Cluster.
 func (c change[T]) Apply(to Cluster, now time.Time) { c.apply(to, c.about, now) }
 
 // whenever is for a Cluster that does not ask for the time.

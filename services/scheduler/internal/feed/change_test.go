@@ -21,10 +21,10 @@ import (
 	"keelson.dev/services/scheduler/internal/groups"
 )
 
-// A Cycle is told of changes as they are.
+// Changes reach a Cycle unaltered.
 var _ Cluster = (*cycle.Cycle)(nil)
 
-// listener writes down what it is told.
+// listener records its calls.
 type listener struct{ heard []string }
 
 func (l *listener) hear(what, of string) { l.heard = append(l.heard, what+" "+of) }
@@ -67,7 +67,7 @@ func (l *listener) SetDriver(d *storagev1.CSIDriver)              { l.hear("SetD
 func (l *listener) SetStorage(s *storagev1.CSIStorageCapacity)    { l.hear("SetStorage", s.Name) }
 func (l *listener) RemoveStorage(s *storagev1.CSIStorageCapacity) { l.hear("RemoveStorage", s.Name) }
 
-// What a Cluster is told of an object x with one label that is there at the time 7, and gone at the time 9.
+// The calls of a Cluster for an object x with one label that is there at the time 7, and gone at the time 9.
 func TestChangesOfEachKind(t *testing.T) {
 	want := map[reflect.Type][]string{
 		reflect.TypeFor[*corev1.Node]():                  {"SetNode x", "RemoveNode x"},

@@ -29,8 +29,8 @@ var live = fields.AndSelectors(
 )
 
 // New returns a Feed that calls deliver with every change, in the order of the API for each object. Calls for objects
-// of different kinds come from different goroutines. Informers are made by the function. Of kinds that the apiserver
-// does not serve there are no objects, except of nodes and Pods, for which the Feed waits.
+// of different kinds come from different goroutines. newInformer makes the informers. Kinds that the apiserver does not
+// serve have no objects, except nodes and Pods, for which the Feed waits.
 func New(client kubernetes.Interface, newInformer fieldmask.NewInformer, deliver func(Change)) (*Feed, error) {
 	f := &Feed{}
 	for i := range kinds {
@@ -50,7 +50,7 @@ func (f *Feed) follow(informer cache.SharedIndexInformer, k *kind, deliver func(
 	if err := informer.SetTransform(k.trim); err != nil {
 		return err
 	}
-	registration, err := informer.AddEventHandler(k.told.handler(deliver))
+	registration, err := informer.AddEventHandler(k.changes.handler(deliver))
 	if err != nil {
 		return err
 	}

@@ -25,41 +25,41 @@ type kind struct {
 	resource string
 	object   runtime.Object
 	trim     cache.TransformFunc
-	told     teller
+	changes  changeMaker
 }
 
 // kinds are those that the scheduler reads.
 var kinds = []kind{
-	{coreV1, "nodes", &corev1.Node{}, trimNode, tells(Cluster.SetNode, byName[*corev1.Node](Cluster.RemoveNode))},
-	{coreV1, "pods", &corev1.Pod{}, trimPod, tellsWhen(Cluster.SetPod, Cluster.RemovePod)},
+	{coreV1, "nodes", &corev1.Node{}, trimNode, applies(Cluster.SetNode, byName[*corev1.Node](Cluster.RemoveNode))},
+	{coreV1, "pods", &corev1.Pod{}, trimPod, appliesAt(Cluster.SetPod, Cluster.RemovePod)},
 	{coreV1, "persistentvolumeclaims", &corev1.PersistentVolumeClaim{}, trimClaim,
-		tells(Cluster.SetClaim, Cluster.RemoveClaim)},
+		applies(Cluster.SetClaim, Cluster.RemoveClaim)},
 	{coreV1, "persistentvolumes", &corev1.PersistentVolume{}, trimVolume,
-		tells(Cluster.SetVolume, Cluster.RemoveVolume)},
+		applies(Cluster.SetVolume, Cluster.RemoveVolume)},
 	{storageV1, "storageclasses", &storagev1.StorageClass{}, trimClass,
-		tells(Cluster.SetClass, byName[*storagev1.StorageClass](Cluster.RemoveClass))},
+		applies(Cluster.SetClass, byName[*storagev1.StorageClass](Cluster.RemoveClass))},
 	{storageV1, "csinodes", &storagev1.CSINode{}, trimCSINode,
-		tells(Cluster.SetVolumeLimits, byName[*storagev1.CSINode](Cluster.RemoveVolumeLimits))},
+		applies(Cluster.SetVolumeLimits, byName[*storagev1.CSINode](Cluster.RemoveVolumeLimits))},
 	{storageV1, "volumeattachments", &storagev1.VolumeAttachment{}, trimAttachment,
-		tells(Cluster.SetAttachment, byName[*storagev1.VolumeAttachment](Cluster.RemoveAttachment))},
+		applies(Cluster.SetAttachment, byName[*storagev1.VolumeAttachment](Cluster.RemoveAttachment))},
 	{storageV1, "csidrivers", &storagev1.CSIDriver{}, trimDriver,
-		tells(Cluster.SetDriver, byName[*storagev1.CSIDriver](Cluster.RemoveDriver))},
+		applies(Cluster.SetDriver, byName[*storagev1.CSIDriver](Cluster.RemoveDriver))},
 	{storageV1, "csistoragecapacities", &storagev1.CSIStorageCapacity{}, trimStorage,
-		tells(Cluster.SetStorage, Cluster.RemoveStorage)},
-	{coreV1, "services", &corev1.Service{}, trimGroup, tellsGroup[*corev1.Service]()},
+		applies(Cluster.SetStorage, Cluster.RemoveStorage)},
+	{coreV1, "services", &corev1.Service{}, trimGroup, appliesGroup[*corev1.Service]()},
 	{coreV1, "replicationcontrollers", &corev1.ReplicationController{}, trimGroup,
-		tellsGroup[*corev1.ReplicationController]()},
-	{coreV1, "namespaces", &corev1.Namespace{}, trimNamespace, tells(
+		appliesGroup[*corev1.ReplicationController]()},
+	{coreV1, "namespaces", &corev1.Namespace{}, trimNamespace, applies(
 		func(to Cluster, n *corev1.Namespace) { to.SetNamespace(n.Name, n.Labels) },
 		func(to Cluster, n *corev1.Namespace) { to.SetNamespace(n.Name, nil) })},
-	{appsV1, "replicasets", &appsv1.ReplicaSet{}, trimGroup, tellsGroup[*appsv1.ReplicaSet]()},
-	{appsV1, "statefulsets", &appsv1.StatefulSet{}, trimGroup, tellsGroup[*appsv1.StatefulSet]()},
+	{appsV1, "replicasets", &appsv1.ReplicaSet{}, trimGroup, appliesGroup[*appsv1.ReplicaSet]()},
+	{appsV1, "statefulsets", &appsv1.StatefulSet{}, trimGroup, appliesGroup[*appsv1.StatefulSet]()},
 	{policyV1, "poddisruptionbudgets", &policyv1.PodDisruptionBudget{}, trimBudget,
-		tells(Cluster.SetBudget, Cluster.RemoveBudget)},
+		applies(Cluster.SetBudget, Cluster.RemoveBudget)},
 	{resourceV1, "resourceclaims", &resourcev1.ResourceClaim{}, trimDeviceClaim,
-		tells(Cluster.SetDeviceClaim, Cluster.RemoveDeviceClaim)},
+		applies(Cluster.SetDeviceClaim, Cluster.RemoveDeviceClaim)},
 	{schedulingV1beta1, "podgroups", &schedulingv1beta1.PodGroup{}, trimPodGroup,
-		tellsWhen(Cluster.SetPodGroup, Cluster.RemovePodGroup)},
+		appliesAt(Cluster.SetPodGroup, Cluster.RemovePodGroup)},
 }
 
 func coreV1(c kubernetes.Interface) cache.Getter     { return c.CoreV1().RESTClient() }
@@ -83,7 +83,7 @@ func Kinds() []runtime.Object {
 // kindOf returns the kind of an object, nil when the scheduler does not read it.
 func kindOf(o runtime.Object) *kind {
 	for i := range kinds {
-		if kinds[i].told.knows(o) {
+		if kinds[i].changes.knows(o) {
 			return &kinds[i]
 		}
 	}
@@ -98,11 +98,11 @@ func (k *kind) selector() fields.Selector {
 	return fields.Everything()
 }
 
-// isNeeded says whether there is nothing to place or nowhere to place it as long as the kind is not served.
+// isNeeded reports whether the scheduler has nothing to place, or nowhere to place it, until the kind is served.
 func (k *kind) isNeeded() bool { return k.resource == "nodes" || k.resource == "pods" }
 
-// teller says what it is to a Cluster that an object of a kind is new, changed or gone.
-type teller interface {
+// changeMaker makes the Change that an object of a kind is new, changed or gone.
+type changeMaker interface {
 	knows(o runtime.Object) bool
 	set(o runtime.Object) Change
 	removed(o runtime.Object) Change
@@ -115,37 +115,39 @@ type object interface {
 	runtime.Object
 }
 
-// of is the teller of objects of one type.
-type of[T object] struct{ onSet, onRemoved func(T) Change }
+// typed is the changeMaker of the objects of one type.
+type typed[T object] struct{ onSet, onRemoved func(T) Change }
 
-func (t of[T]) knows(o runtime.Object) bool {
+func (t typed[T]) knows(o runtime.Object) bool {
 	_, ok := o.(T)
 	return ok
 }
 
-func (t of[T]) set(o runtime.Object) Change { return t.onSet(o.(T)) }
+func (t typed[T]) set(o runtime.Object) Change { return t.onSet(o.(T)) }
 
-func (t of[T]) removed(o runtime.Object) Change { return t.onRemoved(o.(T)) }
+func (t typed[T]) removed(o runtime.Object) Change { return t.onRemoved(o.(T)) }
 
-func (t of[T]) handler(deliver func(Change)) cache.ResourceEventHandler {
+func (t typed[T]) handler(deliver func(Change)) cache.ResourceEventHandler {
 	return follow.Handler(
 		func(o T) { deliver(t.onSet(o)) },
 		func(o T) { deliver(t.onRemoved(o)) },
 	)
 }
 
-func tells[T object](set, removed func(Cluster, T)) teller { return tellsWhen(whenever(set), removed) }
+func applies[T object](set, removed func(Cluster, T)) changeMaker {
+	return appliesAt(whenever(set), removed)
+}
 
-func tellsWhen[T object](set func(Cluster, T, time.Time), removed func(Cluster, T)) teller {
-	return of[T]{
+func appliesAt[T object](set func(Cluster, T, time.Time), removed func(Cluster, T)) changeMaker {
+	return typed[T]{
 		onSet:     func(o T) Change { return change[T]{about: o, apply: set} },
 		onRemoved: func(o T) Change { return change[T]{about: o, apply: whenever(removed)} },
 	}
 }
 
-// tellsGroup is for the kinds of groups: what is read off an object is read before the Change is delivered.
-func tellsGroup[T object]() teller {
-	return of[T]{
+// appliesGroup is for the kinds of groups: it reads what is needed of an object before the Change is delivered.
+func appliesGroup[T object]() changeMaker {
+	return typed[T]{
 		onSet: func(o T) Change {
 			g, _ := groups.Of(o)
 			return change[groups.Group]{about: g, apply: whenever(Cluster.SetGroup)}

@@ -6,9 +6,9 @@ import (
 	"keelson.dev/kit/fieldmask"
 )
 
-// Decoded are the fields that trimming reads, so that nobody decodes the others. Of Pods of one template and of nodes
-// of one size what is alike is decoded once; what is often a Pod's own, such as its volumes or the affinity of a
-// DaemonSet's, is not among that.
+// Decoded are the fields that trimming reads, so that the decoder skips the others. What is alike in Pods of one
+// template and in nodes of one size is decoded once. Fields that Pods often have of their own, such as volumes or the
+// affinity of a DaemonSet's, are not among that.
 func Decoded() []fieldmask.Rule {
 	meta := []string{"namespace", "name", "uid", "resourceVersion", "generation", "creationTimestamp",
 		"deletionTimestamp", "deletionGracePeriodSeconds", "labels"}

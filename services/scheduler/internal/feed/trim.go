@@ -14,8 +14,8 @@ import (
 	"keelson.dev/services/scheduler/internal/groups"
 )
 
-// Trimming works on the object itself: it has just been decoded and nobody else has it. What is inside may be others'
-// as well and is never changed.
+// Trimming works on the object itself: it has just been decoded, and no other code has it. What is inside may be shared
+// with other objects and is never changed.
 
 // Trim reduces an object, in place, to what the scheduler reads of it, as the Feed does. An object of a kind that the
 // Feed does not watch stays as it is.

@@ -2,7 +2,7 @@ package feed
 
 import policyv1 "k8s.io/api/policy/v1"
 
-// trimBudget keeps whom a budget protects and how many of them may go.
+// trimBudget keeps which Pods a budget protects and how many of them may go.
 func trimBudget(object any) (any, error) {
 	pdb, ok := object.(*policyv1.PodDisruptionBudget)
 	if !ok {

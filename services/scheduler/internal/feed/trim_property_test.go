@@ -55,7 +55,7 @@ func newFiller(seed int64) *randfill.Filler {
 	)
 }
 
-// history is what one scheduler is told and what it decides.
+// history is the input of one scheduler and its decisions.
 type history struct {
 	cycle           *cycle.Cycle
 	verdicts        []string

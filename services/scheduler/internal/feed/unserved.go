@@ -16,9 +16,9 @@ import (
 // unservedPause is how long a kind that was not served is not asked for again.
 const unservedPause = 30 * time.Second
 
-// whereServed is a source of objects of a kind that an apiserver may be told not to serve (--runtime-config), or is too
-// old to know: there are none of it then, and from time to time it is asked for again. A kind that was once served is
-// not forgotten because an apiserver does not serve it any more: its objects stay in the store, and hold.
+// whereServed is a source of objects of a kind that an apiserver may be configured not to serve (--runtime-config), or
+// is too old to know: there are none of it then, and from time to time it is asked for again. A kind that was once
+// served is not forgotten because an apiserver does not serve it any more: its objects stay in the store, and hold.
 type whereServed struct {
 	source          *cache.ListWatch
 	served, missing atomic.Bool
@@ -41,8 +41,8 @@ func (s *whereServed) list(ctx context.Context, o metav1.ListOptions) (runtime.O
 	return list, err
 }
 
-// watch watches. A watch that is to bring what there is asks anew whether the kind is served; one that goes on from the
-// empty list of a kind that is not lasts until it is time to ask.
+// watch watches. A watch that is to bring the existing objects asks again whether the kind is served; one that goes on
+// from the empty list of a kind that is not served lasts until it is time to ask.
 func (s *whereServed) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	if s.missing.Load() && !ptr.Deref(o.SendInitialEvents, false) {
 		return askAgain(), nil
@@ -60,7 +60,7 @@ func (s *whereServed) note(err error) {
 	}
 }
 
-// askAgain is a watch that expires, so that its reader lists anew.
+// askAgain is a watch that expires, so that its reader lists again.
 func askAgain() watch.Interface {
 	expired := apierrors.NewResourceExpired("the kind is not served").ErrStatus
 	events := make(chan watch.Event, 1)

@@ -40,7 +40,7 @@ func Of(o *schedulingv1beta1.PodGroup) Group {
 	return g
 }
 
-// Same reports whether both are decided upon alike.
+// Same reports whether both lead to the same decision.
 func (g Group) Same(o Group) bool {
 	g.Object, o.Object = nil, nil
 	return g == o

@@ -35,8 +35,8 @@ type domain struct {
 }
 
 // FindAcross returns the best plan where Pods on other nodes may be victims too: those that count in a domain of the
-// node that the Pod looks at. It is for a Pod for which Find has no plan; nil when there is none here either. Of the
-// nodes that such Pods may keep from it, those come first in whose domains the fewest Pods count, then the first by
+// node that the Pod looks at. It is for a Pod for which Find has no plan; nil when there is none here either. It tries
+// the nodes that such Pods may keep from it, first those in whose domains the fewest Pods count, then the first by
 // name; left is how many came too late and were not tried.
 func (s *Search) FindAcross(p Preemptor) (best *Plan, left int) {
 	near := s.neighbours(p)

@@ -17,7 +17,7 @@ type Budgets struct {
 	unseen      map[types.UID]*corev1.Pod
 	version     uint64 // grows with every change
 	coverage    uint64 // grows when other Pods may be protected than before
-	asked       uint64 // counts calls of split
+	round       uint64 // counts calls of split
 }
 
 // budget is one PodDisruptionBudget.
@@ -28,7 +28,7 @@ type budget struct {
 	allowed   int
 	disrupted map[string]metav1.Time
 	left      int // of the current call of split
-	asked     uint64
+	round     uint64
 }
 
 // NewBudgets returns no budgets.
@@ -93,7 +93,7 @@ func (o *budget) protects(p *corev1.Pod) bool {
 }
 
 // begin starts a count of the disruptions of one node.
-func (b *Budgets) begin() { b.asked++ }
+func (b *Budgets) begin() { b.round++ }
 
 // violates counts one more disruption since begin, and reports whether it violates a budget and whether any budget
 // protects the Pod at all.
@@ -103,8 +103,8 @@ func (b *Budgets) violates(p *corev1.Pod) (violated, protected bool) {
 			continue
 		}
 		protected = true
-		if o.asked != b.asked {
-			o.asked, o.left = b.asked, o.allowed-b.unseenOf(o, p.Namespace)
+		if o.round != b.round {
+			o.round, o.left = b.round, o.allowed-b.unseenOf(o, p.Namespace)
 		}
 		o.left--
 		violated = violated || o.left < 0

@@ -1,13 +1,14 @@
-// Package preempt decides which Pods give their room to a Pod of higher priority that fits nowhere.
+// Package preempt decides which Pods are evicted for a Pod of higher priority that fits nowhere.
 //
 // A node helps when the Pod fits there without all Pods of lower priority. Then as many of these stay as can, those
-// first whose disruption a budget forbids, the most important first; the rest are the victims. Of the nodes that help,
-// the order of Cost takes one.
+// first whose disruption a budget forbids, the most important first; the rest are the victims. The order of Cost
+// selects one of the nodes that help.
 //
-// The Pods of a Unit go as one, and stay as one: those on other nodes count in the cost, and where one of them may not
-// go, none does. The Pod must fit whether those on other nodes are gone yet or not, as nobody waits for them.
+// The Pods of a Unit are evicted together or not at all: those on other nodes count in the cost, and if one of them may
+// not be evicted, none is. The Pod must fit whether those on other nodes are gone yet or not, as it does not wait for
+// them.
 //
-// What a node would cost is kept for the Pods of one class and priority, and found anew where the node changed: the
+// The cost of a node is kept for the Pods of one class and priority, and computed again when the node has changed: the
 // next Pod of the kind costs what changed since, however many nodes there are.
 //
 // The package is pure; it is not safe for concurrent use.

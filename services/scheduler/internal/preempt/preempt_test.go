@@ -48,7 +48,7 @@ func (s *stage) another() *preempt.Search {
 
 // node adds a node of 1 CPU.
 func (s *stage) node(name string, change ...func(*corev1.Node)) {
-	s.state.SetNode(rulestest.Node(name, append(change, rulestest.Offering(corev1.ResourceCPU, "1"))...))
+	s.state.SetNode(rulestest.Node(name, append(change, rulestest.Allocatable(corev1.ResourceCPU, "1"))...))
 }
 
 // victim is a Pod that may give its room, described by "name cpu priority", such as "a 500m -1".
@@ -58,7 +58,7 @@ func victim(text string, change ...func(*corev1.Pod)) *corev1.Pod {
 	if _, err := fmt.Sscan(text, &name, &cpu, &priority); err != nil {
 		panic(err)
 	}
-	return rulestest.Pod(name, append(change, rulestest.Asking(corev1.ResourceCPU, cpu),
+	return rulestest.Pod(name, append(change, rulestest.Requests(corev1.ResourceCPU, cpu),
 		func(p *corev1.Pod) { p.Spec.Priority = &priority })...)
 }
 
@@ -72,7 +72,7 @@ func (s *stage) run(node string, pods ...*corev1.Pod) {
 func (s *stage) asks(change ...func(*corev1.Pod)) preempt.Preemptor { return s.asksFor("1", change...) }
 
 func (s *stage) asksFor(cpu string, change ...func(*corev1.Pod)) preempt.Preemptor {
-	p := rulestest.Pod("p", append(change, rulestest.Asking(corev1.ResourceCPU, cpu))...)
+	p := rulestest.Pod("p", append(change, rulestest.Requests(corev1.ResourceCPU, cpu))...)
 	return preempt.Preemptor{UID: p.UID, Priority: 100,
 		Class: s.classes.Join(&s.profile, rules.PodOf(p, s.state.Usage(p)))}
 }
@@ -183,7 +183,7 @@ func TestOrderOfNodes(t *testing.T) {
 	}
 }
 
-// Who of a node's Pods may stay: the Pod asks for half of it.
+// Which of a node's Pods may stay: the Pod asks for half of it.
 func TestReprieve(t *testing.T) {
 	for name, test := range map[string]struct {
 		on   []*corev1.Pod
@@ -248,8 +248,8 @@ func TestNoNodeHelps(t *testing.T) {
 	}
 }
 
-// Who leaves already counts as gone and costs nothing, whatever its budget; who is nominated for the node gives way to
-// a higher priority and to no other.
+// A Pod that leaves already counts as gone and costs nothing, whatever its budget; one that is nominated for the node
+// gives way to a higher priority and to no other.
 func TestLeavingAndNominated(t *testing.T) {
 	s := newStage()
 	s.budget("x", 0)

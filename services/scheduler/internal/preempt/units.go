@@ -71,7 +71,7 @@ func (u *Units) Touch(uid types.UID) {
 	}
 }
 
-// Note tells the readers of the journal of the nodes where it may cost something else than before to take the room of
+// Note notes in the journal the nodes where it may cost something else than before to take the room of
 // Pods, as their units changed. Where a Pod left its unit that is a gain: others of it may go now.
 func (u *Units) Note(state *columns.State) {
 	for unit, gain := range u.changed {
@@ -116,7 +116,7 @@ func (p *party) pods(each func(*columns.Occupant)) {
 }
 
 // gather sorts these Pods, the most important first, into parties that may go for a Pod of a higher priority, and adds
-// to each unit its Pods on other nodes than this one. Of a unit with a Pod that may not go none goes.
+// to each unit its Pods on other nodes than this one. A unit with a Pod that may not go stays as a whole.
 func (s *Search) gather(lower []columns.Occupant, priority int32, slot columns.Slot) []party {
 	s.parties, s.seen, s.apart, s.bound = s.parties[:0], s.seen[:0], false, false
 	for i := range lower {

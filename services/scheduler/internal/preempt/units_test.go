@@ -77,7 +77,7 @@ func near(p *corev1.Pod) {
 	rulestest.Requiring(rulestest.Expression("far", corev1.NodeSelectorOpDoesNotExist))(p)
 }
 
-// Who of a node's Pods may stay where some go together: the Pod asks for half of it.
+// Which of a node's Pods may stay if some go together: the Pod asks for half of it.
 func TestReprieveOfUnits(t *testing.T) {
 	for name, test := range map[string]struct {
 		on       []*corev1.Pod
@@ -114,7 +114,7 @@ func TestReprieveOfUnits(t *testing.T) {
 	}
 }
 
-// What is kept of a node is found anew when the Pods change that go with one of its own, wherever these are.
+// The cost of a node is computed again when the Pods change that share a unit with one of its own, wherever these are.
 func TestUnitsThatChange(t *testing.T) {
 	s := newStage()
 	for _, node := range []string{"m", "n"} {

@@ -22,7 +22,7 @@ const (
 )
 
 // moves are all moves: an entry is new or changed, a try of it has failed, a node can take it, its delay is over, or it
-// was unschedulable for so long that it is tried again. What only passes through a line comes to no place anew.
+// was unschedulable for so long that it is tried again. An entry that only passes through a line does not move.
 var moves = [...]Move{
 	added:         {Active, "PodAdd"},
 	refused:       {Unschedulable, "ScheduleAttemptFailure"},

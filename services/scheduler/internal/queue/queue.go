@@ -214,7 +214,8 @@ func (q *Queue) Remove(e *Entry) {
 	e.place = Nowhere
 }
 
-// Next returns when Pop may have something it has not now: at once when an entry is active, false when it must be told.
+// Next returns when Pop may have something it has not now: at once when an entry is active, false when only a change
+// can make one active.
 func (q *Queue) Next(now time.Time) (time.Time, bool) {
 	if q.active.first() != nil {
 		return now, true

@@ -23,7 +23,7 @@ func twoZones(t *testing.T) *rulestest.Cluster {
 	for i, node := range []string{"a", "a", "b", "y", "y", "y", "y"} {
 		c.Run(rulestest.Pod(string(rune('0'+i)), rulestest.Labelling("app", "web"), rulestest.OnNode(node)))
 	}
-	return c.Run(rulestest.Pod("db", rulestest.KeepingApart(corev1.LabelHostname, "app", "web"),
+	return c.Run(rulestest.Pod("db", rulestest.AntiAffinity(corev1.LabelHostname, "app", "web"),
 		rulestest.Labelling("app", "db"), rulestest.OnNode("x")))
 }
 
@@ -52,15 +52,15 @@ func TestDomainRules(t *testing.T) {
 		"even over zones without two Pods": {"Spreading", rulestest.Pod("p", web, spread(zone, 1)),
 			[]types.UID{"uid-3", "uid-4"},
 			map[string]string{"x": rulestest.Uneven, "z": rulestest.NoDomain}},
-		"apart by zone": {"Apart", rulestest.Pod("p", rulestest.KeepingApart(zone, "app", "db")), nil,
+		"apart by zone": {"Apart", rulestest.Pod("p", rulestest.AntiAffinity(zone, "app", "db")), nil,
 			map[string]string{
 				"x": rulestest.NotApart, "y": rulestest.NotApart}},
 		"kept apart": {"Apart", rulestest.Pod("p", web), nil, map[string]string{"x": rulestest.KeptApart}},
-		"together by host": {"Together", rulestest.Pod("p", rulestest.GoingWith(corev1.LabelHostname, "app", "db")),
+		"together by host": {"Together", rulestest.Pod("p", rulestest.Affinity(corev1.LabelHostname, "app", "db")),
 			nil,
 			map[string]string{"a": rulestest.Alone, "b": rulestest.Alone, "y": rulestest.Alone, "z": rulestest.Alone}},
 		"the first of its kind": {"Together", rulestest.Pod("p", rulestest.Labelling("app", "new"),
-			rulestest.GoingWith(zone, "app", "new")), nil, map[string]string{"z": rulestest.Alone}},
+			rulestest.Affinity(zone, "app", "new")), nil, map[string]string{"z": rulestest.Alone}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]string{}

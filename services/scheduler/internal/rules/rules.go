@@ -2,7 +2,7 @@
 // both. Each rule lives in a folder below this one and is listed in package config.
 //
 // A rule is made once for a class of Pods that are alike to every rule, and says by the constructor of its judgement
-// what that depends on. This is what lets the scheduler keep results instead of computing them anew:
+// what that depends on. So the scheduler can keep results instead of computing them again:
 //
 //	ByShape  the node's labels, taints and spec.unschedulable: judged once for all nodes of one shape
 //	ByName   these, or the node's name and hostname: judged once for each node, and when its description changes
@@ -31,7 +31,7 @@ const MaxScore = 100
 
 // Pod is what rules judge: the first Pod that was seen of a class, and what each of the class takes of a node. It has
 // neither name nor labels: rules that read them would make each Pod of an indexed Job or a StatefulSet a class of its
-// own. Of the labels it has what matters to somebody, the terms that select the Pod.
+// own. Of its labels it has only their effect on others, the terms that select the Pod.
 type Pod struct {
 	Namespace string
 	Spec      *corev1.PodSpec
@@ -157,8 +157,8 @@ type Filter struct {
 	Pins *Pins
 	// Whole is set where the Pod is refused, whatever the nodes: users read the first text alone.
 	Whole bool
-	// Incurable are the reasons that no removal of Pods from the node can cure. Of a judgement by a node's description
-	// all are, whatever stands here.
+	// Incurable are the reasons that no removal of Pods from the node can cure. All reasons of a judgement by a node's
+	// description are, whatever stands here.
 	Incurable Reasons
 }
 
@@ -226,11 +226,11 @@ func (o Order) Normalize(raw, least, greatest int64) int64 {
 type Profile struct {
 	Name  string
 	Rules []Rule
-	// Preempts says whether a Pod that fits nowhere may take the room of Pods of lower priority.
+	// Preempts is set if a Pod that fits nowhere may preempt Pods of lower priority.
 	Preempts bool
-	// PreemptsAcross says whether it may take that of Pods on other nodes, where these keep it from a node.
+	// PreemptsAcross is set if it may preempt Pods on other nodes that keep it from a node.
 	PreemptsAcross bool
-	// BindTimeout is how long a Pod waits for its claims before it is tried anew.
+	// BindTimeout is how long a Pod waits for its claims before it is tried again.
 	BindTimeout time.Duration
 }
 

@@ -51,7 +51,7 @@ func TestProfileKey(t *testing.T) {
 		keyed(func(p rules.Pod) string { return p.Spec.Hostname }),
 	}}
 	pod := func(namespace, name, cpu string) rules.Pod {
-		p := rulestest.Pod("p", rulestest.Asking(corev1.ResourceCPU, cpu))
+		p := rulestest.Pod("p", rulestest.Requests(corev1.ResourceCPU, cpu))
 		p.Namespace, p.Spec.Hostname = namespace, name
 		return c.Subject(p)
 	}

@@ -224,8 +224,8 @@ func Spreading(key string, skew int32, action corev1.UnsatisfiableConstraintActi
 	}
 }
 
-// KeepingApart adds a term of required anti-affinity against Pods of a label.
-func KeepingApart(key, label, value string) func(*corev1.Pod) {
+// AntiAffinity adds a term of required anti-affinity against Pods of a label.
+func AntiAffinity(key, label, value string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		a := affinity(p)
 		if a.PodAntiAffinity == nil {
@@ -236,8 +236,8 @@ func KeepingApart(key, label, value string) func(*corev1.Pod) {
 	}
 }
 
-// GoingWith adds a term of required affinity to Pods of a label.
-func GoingWith(key, label, value string) func(*corev1.Pod) {
+// Affinity adds a term of required affinity to Pods of a label.
+func Affinity(key, label, value string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		a := affinity(p)
 		if a.PodAffinity == nil {

@@ -158,7 +158,7 @@ func Node(name string, change ...func(*corev1.Node)) *corev1.Node {
 	return n
 }
 
-// Pod returns a Pod with one container that asks for nothing.
+// Pod returns a Pod with one container that requests nothing.
 func Pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)},
@@ -186,8 +186,8 @@ func Labelled(key, value string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Labels[key] = value }
 }
 
-// Offering sets how much of a resource the node has.
-func Offering(name corev1.ResourceName, amount string) func(*corev1.Node) {
+// Allocatable sets the amount of a resource that the node offers to Pods.
+func Allocatable(name corev1.ResourceName, amount string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Status.Allocatable[name] = resource.MustParse(amount) }
 }
 
@@ -199,8 +199,8 @@ func OnNode(name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeName = name }
 }
 
-// Asking sets how much of a resource the container asks for.
-func Asking(name corev1.ResourceName, amount string) func(*corev1.Pod) {
+// Requests sets the amount of a resource that the container requests.
+func Requests(name corev1.ResourceName, amount string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		requests := maps.Clone(p.Spec.Containers[0].Resources.Requests)
 		requests[name] = resource.MustParse(amount)

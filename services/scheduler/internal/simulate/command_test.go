@@ -220,7 +220,7 @@ func TestRuntimeClass(t *testing.T) {
 	}
 }
 
-// The table tells the reasons once, and the least change that would help.
+// The table lists the reasons once, and the least change that would help.
 func TestTable(t *testing.T) {
 	files(t, map[string]string{"snap": `{"kind":"List","apiVersion":"v1","items":[
 		{"kind":"Node","apiVersion":"v1","metadata":{"name":"a"},"status":{"allocatable":

@@ -40,15 +40,15 @@ func answer(objects []runtime.Object, q question, settings config.Config) (Repor
 		return Report{}, err
 	}
 	again, lost := m.lose(gone)
-	questions := []asked{{FromLostNode, again}}
+	requests := []request{{FromLostNode, again}}
 	for _, a := range q.added {
 		pods, err := m.gain(a.node, a.count)
 		if err != nil {
 			return Report{}, fmt.Errorf("--add-node: %s: %w", a.file, err)
 		}
-		questions = append(questions, asked{FromNewNode, pods})
+		requests = append(requests, request{FromNewNode, pods})
 	}
-	waiting := asked{from: FromMesh}
+	waiting := request{from: FromMesh}
 	for _, p := range m.pods {
 		if p.Spec.NodeName == "" && p.DeletionTimestamp == nil {
 			waiting.pods = append(waiting.pods, p)
@@ -58,16 +58,16 @@ func answer(objects []runtime.Object, q question, settings config.Config) (Repor
 	if err != nil {
 		return Report{}, err
 	}
-	questions = append(questions, waiting, asked{FromManifest, wanted})
+	requests = append(requests, waiting, request{FromManifest, wanted})
 	var pending []*corev1.Pod
-	for _, a := range questions {
+	for _, a := range requests {
 		pending = append(pending, a.pods...)
 	}
 	if err := m.admitAll(pending); err != nil {
 		return Report{}, err
 	}
 	slices.SortFunc(m.nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	report := simulate(m, settings, pending).report(questions)
+	report := simulate(m, settings, pending).report(requests)
 	report.Nodes = len(m.nodes)
 	report.Lost, report.Ignored = append(report.Lost, lost...), append(report.Ignored, ignored...)
 	return report, nil

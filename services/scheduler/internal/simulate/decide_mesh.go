@@ -88,8 +88,8 @@ func (m *mesh) zones() []string {
 	return slices.Compact(out)
 }
 
-// lose takes nodes away. It returns the Pods on them that their controllers would make again, without a node, and the
-// names of those that nobody makes again. Those of a DaemonSet go with their node.
+// lose removes nodes. It returns the Pods on them that their controllers would recreate, without a node, and the names
+// of those that no controller recreates. Those of a DaemonSet go with their node.
 func (m *mesh) lose(gone func(*corev1.Node) bool) (again []*corev1.Pod, lost []string) {
 	names := map[string]bool{}
 	m.nodes = slices.DeleteFunc(m.nodes, func(n *corev1.Node) bool {
@@ -100,7 +100,7 @@ func (m *mesh) lose(gone func(*corev1.Node) bool) (again []*corev1.Pod, lost []s
 		if !names[p.Spec.NodeName] {
 			return false
 		}
-		if made, ok := anew(p); ok {
+		if made, ok := recreated(p); ok {
 			again = append(again, made)
 		} else if metav1.GetControllerOfNoCopy(p) == nil && p.DeletionTimestamp == nil {
 			lost = append(lost, p.Namespace+"/"+p.Name)
@@ -111,8 +111,8 @@ func (m *mesh) lose(gone func(*corev1.Node) bool) (again []*corev1.Pod, lost []s
 	return again, lost
 }
 
-// anew returns the Pod that a controller makes in place of one that is gone; false where none does.
-func anew(p *corev1.Pod) (*corev1.Pod, bool) {
+// recreated returns the Pod that a controller makes in place of one that is gone; false if no controller does.
+func recreated(p *corev1.Pod) (*corev1.Pod, bool) {
 	owner := metav1.GetControllerOfNoCopy(p)
 	if owner == nil || owner.Kind == "DaemonSet" || owner.Kind == "Node" || p.DeletionTimestamp != nil {
 		return nil, false

@@ -23,11 +23,11 @@ const (
 type Report struct {
 	// Nodes is how many there are, after what was added and taken away.
 	Nodes int `json:"nodes"`
-	// Workloads are those whose Pods ask for a node, in the order of the questions.
+	// Workloads are those whose Pods ask for a node, in the order of the requests.
 	Workloads []Workload `json:"workloads"`
 	// Preempted are the Pods that give their room to others.
 	Preempted []Preempted `json:"preempted"`
-	// Lost are the Pods that go with their node and that nobody makes again.
+	// Lost are the Pods that go with their node and that no controller recreates.
 	Lost []string `json:"lost"`
 	// Ignored are the objects of the manifests that have no Pods and change nothing for them.
 	Ignored []string `json:"ignored"`
@@ -63,16 +63,16 @@ type Preempted struct {
 	Node string `json:"node"`
 }
 
-// asked is Pods that ask for a node for one reason.
-type asked struct {
+// request is the Pods that request a node for one reason.
+type request struct {
 	from string
 	pods []*corev1.Pod
 }
 
 // report sorts out what became of the Pods.
-func (r *run) report(questions []asked) Report {
+func (r *run) report(requests []request) Report {
 	out := Report{Workloads: []Workload{}, Preempted: []Preempted{}, Lost: []string{}, Ignored: []string{}}
-	for _, q := range append(questions, asked{FromVictim, r.again}) {
+	for _, q := range append(requests, request{FromVictim, r.again}) {
 		at := map[metav1.OwnerReference]int{}
 		for _, p := range q.pods {
 			owner := ownerOf(p)
@@ -102,7 +102,7 @@ func (r *run) report(questions []asked) Report {
 	return out
 }
 
-// ownerOf returns the kind, the name and, as UID, the namespace of what makes the Pod: itself where nobody does.
+// ownerOf returns the kind, the name and, as UID, the namespace of the owner of the Pod: the Pod itself if it has none.
 func ownerOf(p *corev1.Pod) metav1.OwnerReference {
 	if owner := metav1.GetControllerOfNoCopy(p); owner != nil {
 		kind := owner.Kind

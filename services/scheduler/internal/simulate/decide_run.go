@@ -39,7 +39,7 @@ type preempted struct {
 	node string
 }
 
-// run is a scheduler at work on a mesh that nobody else changes.
+// run is a scheduler at work on a mesh that no other client changes.
 type run struct {
 	cycle    *cycle.Cycle
 	now      time.Time
@@ -76,7 +76,7 @@ func simulate(m *mesh, c config.Config, pending []*corev1.Pod) *run {
 	return r
 }
 
-// load tells the Cycle of all but the Pods that wait.
+// load gives the Cycle everything but the Pods that wait.
 func (r *run) load(m *mesh) {
 	for _, o := range m.others {
 		if change, ok := feed.Set(o); ok {
@@ -134,7 +134,7 @@ func (r *run) evict(v cycle.Verdict) {
 		if o := r.outcomes[victim.UID]; o != nil {
 			o.node, o.message = "", fmt.Sprintf("gives the room that it got to %s/%s", v.Pod.Namespace, v.Pod.Name)
 		}
-		if again, ok := anew(victim); ok {
+		if again, ok := recreated(victim); ok {
 			r.again = append(r.again, again)
 			r.ask(again)
 		}

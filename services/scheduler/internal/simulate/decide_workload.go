@@ -16,11 +16,11 @@ import (
 	"keelson.dev/services/scheduler/internal/rules/tainttoleration"
 )
 
-// hash stands for the label that tells the Pods of a Deployment's new template from those of its old ones.
+// hash stands for the label that distinguishes the Pods of a Deployment's new template from those of its old ones.
 const hash = "simulated"
 
 // maxPods is how many Pods the manifests may ask for together, and how many the nodes that are added: more than a mesh
-// of maxNodes is given in a rollout, and few enough to be placed while somebody waits.
+// of maxNodes gets in a rollout, and few enough to be placed while the user waits.
 const maxPods = 100_000
 
 // bounded refuses more Pods than are simulated at once.

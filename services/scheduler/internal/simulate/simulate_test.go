@@ -291,7 +291,7 @@ func cycleOf(t *testing.T, objects []runtime.Object, documents []document) *cycl
 	return c
 }
 
-// A Pod that gives its room to one on another node is told with its own node.
+// A victim on another node than the preemptor is reported with its own node.
 func TestPreemptionAcrossNodes(t *testing.T) {
 	settings := config.Default()
 	settings.Profiles[0].PreemptsAcross = true

@@ -43,8 +43,8 @@ type Fresh struct {
 	Count  int
 }
 
-// attach notes what a Pod brings to a node. A volume that nobody has is a place taken on any node, whichever it is:
-// only those that somebody has make Pods unlike.
+// attach notes what a Pod brings to a node. A volume that no other Pod has takes an attachment on any node, whichever
+// it is: only volumes that are in use make Pods unlike.
 func (b *Book) attach(d *Demand, v columns.Volume) {
 	if b.required[v.Driver] && !slices.Contains(d.Required, v.Driver) {
 		d.Required = append(d.Required, v.Driver) // in order, as volumes are
@@ -93,8 +93,7 @@ func (b *Book) volumeOf(name types.NamespacedName) (columns.Volume, bool) {
 	return columns.Volume{Driver: class.driver, Handle: "\x00" + name.String()}, true
 }
 
-// recount finds out anew which volumes a known Pod has. One for which room is kept on a node counts as one that is
-// there.
+// recount finds out again which volumes a known Pod has. A nominated Pod counts as one on its node.
 func (b *Book) recount(uid types.UID) {
 	known := b.pods[uid]
 	holds, now := known.node != "" || known.kept, b.volumesOf(known.claims)
@@ -134,8 +133,8 @@ func (b *Book) count(uid types.UID, known *pod, by int) {
 	b.moved[uid] = true
 }
 
-// hold counts one who has a volume. Those who want it look again where it was nobody's before, or is now; those for
-// whom it is kept, to whom it may have been nobody's but theirs, where another comes.
+// hold counts one more user of a volume. Pods that want it look again if it was unused before, or is now; nominated
+// Pods look again if another Pod joins a volume that may have been theirs alone.
 func (b *Book) hold(v columns.Volume, by int) {
 	before := b.holders[v]
 	if b.holders[v] += by; b.holders[v] == 0 {
@@ -175,7 +174,7 @@ func (b *Book) RemoveAttachment(name string) {
 	}
 }
 
-// readAttachment finds out anew which volume an attachment is of.
+// readAttachment finds out again which volume an attachment is of.
 func (b *Book) readAttachment(uid types.UID) {
 	var now []columns.Volume
 	if a := b.attachments[uid]; a != nil {
@@ -196,7 +195,7 @@ func (b *Book) readAttachment(uid types.UID) {
 	b.movedAttachments[uid] = true
 }
 
-// Moved tells the columns of the Pods and attachments that have other volumes than they knew.
+// Moved updates the columns for the Pods and attachments that have other volumes than the columns know.
 func (b *Book) Moved(s *columns.State) {
 	for uid := range b.moved {
 		var now []columns.Volume

@@ -94,8 +94,8 @@ func (b *Book) assumedByAnother(step Step) bool {
 	return false
 }
 
-// Check says whether all claims of a Pod that was given a node have their volumes, and what makes the wait for them
-// vain.
+// Check reports whether all claims of a Pod with a node have their volumes, and returns as an error what makes the wait
+// for them vain.
 func (b *Book) Check(p *corev1.Pod, node *corev1.Node) (done bool, err error) {
 	done = true
 	for _, step := range b.assumedOf(p.UID) {

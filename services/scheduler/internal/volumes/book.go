@@ -48,7 +48,7 @@ type Book struct {
 	free    map[string]map[string]*Volume // by class and name, those that a claim may get
 	classes map[string]*Class
 	drivers map[string]bool // that have a CSIDriver
-	tracked map[string]bool // CSI drivers that tell how much storage there is
+	tracked map[string]bool // CSI drivers that report how much storage there is
 	// required are the CSI drivers that must be on the nodes of Pods with their volumes.
 	required map[string]bool
 

@@ -178,12 +178,12 @@ func (b *Book) Unmade(p *corev1.Pod) (says []string) {
 		if n.Bound != nil || !n.Provision || len(n.Choice) > 0 {
 			continue
 		}
-		class, told := b.classes[n.class], ""
+		class, driverless := b.classes[n.class], ""
 		if class.provisioner != localvolume.Driver && !b.drivers[class.driver] {
-			told = ", which has no CSIDriver,"
+			driverless = ", which has no CSIDriver,"
 		}
 		says = append(says, fmt.Sprintf("persistentvolumeclaim %q has no volume: the provisioner %s%s is to make one "+
-			"for the Pod's node, and nodes are judged as if it did", n.Claim.Name, class.provisioner, told))
+			"for the Pod's node, and nodes are judged as if it did", n.Claim.Name, class.provisioner, driverless))
 	}
 	return says
 }

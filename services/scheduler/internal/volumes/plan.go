@@ -15,7 +15,8 @@ const (
 	NoStorage = "node(s) did not have enough free storage"
 )
 
-// Storage says whether a volume of this size and class can be made for a node, and how much there is where it is made.
+// Storage reports whether a volume of this size and class can be made for a node, and how much there is where it is
+// made.
 type Storage func(class string, size int64) (capacity int64, enough bool)
 
 // Plan is what the claims without a volume get on a node, and why some get nothing.

@@ -2,8 +2,8 @@ package volumes
 
 import "testing"
 
-// The score is the mean over classes of what is asked of what there is: of volumes that are there or, where none is, of
-// the storage that is known.
+// The score is the mean over classes of the ratio of requested to available storage: of volumes that are there or, if
+// none is, of the storage that is known.
 func TestScore(t *testing.T) {
 	percent := func(requested, capacity int64) int64 { return 100 * min(requested, capacity) / capacity }
 	made := func(class string, size, capacity int64) Pick {

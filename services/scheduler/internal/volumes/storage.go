@@ -53,7 +53,7 @@ func change(set map[string]bool, name string, in bool) bool {
 	return true
 }
 
-// SegmentOf returns what a CSIStorageCapacity tells; nil when it tells of no storage or of no node.
+// SegmentOf returns the segment of a CSIStorageCapacity; nil when that names no storage or no node.
 func SegmentOf(c *storagev1.CSIStorageCapacity) *columns.Segment {
 	nodes, err := metav1.LabelSelectorAsSelector(c.NodeTopology)
 	if err != nil || c.NodeTopology == nil {

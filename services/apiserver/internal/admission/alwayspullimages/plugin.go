@@ -1,5 +1,6 @@
-// Package alwayspullimages is the admission plugin AlwaysPullImages: nodes pull every image anew, so that who may not
-// pull one does not run it because it is there already. It is off unless an operator asks for it.
+// Package alwayspullimages is the admission plugin AlwaysPullImages: nodes pull every image again, so that a user
+// without the right to pull an image cannot run it just because the node has it. It is off unless an operator turns it
+// on.
 package alwayspullimages
 
 import (

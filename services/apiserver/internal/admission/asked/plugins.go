@@ -1,5 +1,5 @@
-// Package asked lets the library's plugins for webhooks and policies be asked only about resources that a webhook or
-// policy may be about. Most writes are about others, and all are where nobody has any: looking through the webhooks
+// Package asked calls the library's plugins for webhooks and policies only for resources that a webhook or policy may
+// match. Most writes are to other resources, and without webhooks and policies all are: looking through the webhooks
 // and policies for each write costs more than the rest of its admission.
 //
 //	plugins.go          the four plugins

@@ -14,7 +14,7 @@ import (
 // everything is the group whose members may do everything.
 const everything = "system:masters"
 
-// signs says whether a write of /status issues a certificate or says something about whether one is issued.
+// signs reports whether a write of /status issues a certificate or changes the conditions of the request.
 func signs(updated, old *certificatesv1.CertificateSigningRequest) bool {
 	return !bytes.Equal(updated.Status.Certificate, old.Status.Certificate) ||
 		!equality.Semantic.DeepEqual(updated.Status.Conditions, old.Status.Conditions)

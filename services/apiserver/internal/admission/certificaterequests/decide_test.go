@@ -26,7 +26,7 @@ func asking(t *testing.T, signer string, groups ...string) *certificatesv1.Certi
 	return r
 }
 
-// Nobody gets everything by a certificate, whatever else it says of him.
+// A certificate never makes its holder a member of system:masters, whatever else it says of him.
 func TestCheckSubject(t *testing.T) {
 	const client = certificatesv1.KubeAPIServerClientSignerName
 	unreadable := asking(t, client)

@@ -1,6 +1,6 @@
-// Package certificaterequests holds the admission plugins of CertificateSigningRequests: CertificateApproval lets those
-// approve and deny a request who have the verb approve on its signer, CertificateSigning those issue a certificate or
-// let the request fail who have the verb sign, and CertificateSubjectRestriction lets nobody ask for a certificate by
+// Package certificaterequests holds the admission plugins of CertificateSigningRequests. CertificateApproval lets users
+// approve and deny a request who have the verb approve on its signer. CertificateSigning lets users issue a certificate
+// or let the request fail who have the verb sign. CertificateSubjectRestriction refuses requests for a certificate by
 // which its holder may do everything.
 package certificaterequests
 
@@ -57,7 +57,7 @@ type signerRight struct {
 	*admission.Handler
 	authorizer        authorizer.Authorizer
 	subresource, verb string
-	// concerns says whether the write needs the right.
+	// concerns reports whether the write needs the right.
 	concerns func(updated, old *certificatesv1.CertificateSigningRequest) bool
 }
 

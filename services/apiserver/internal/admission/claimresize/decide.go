@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// grows tells whether a claim asks for more room than before.
+// grows reports whether a claim requests more storage than before.
 func grows(claim, old *corev1.PersistentVolumeClaim) bool {
 	size, before := claim.Spec.Resources.Requests[corev1.ResourceStorage],
 		old.Spec.Resources.Requests[corev1.ResourceStorage]

@@ -116,7 +116,8 @@ func checkNewPod(node string, uid types.UID, pod *corev1.Pod) error {
 	return nil
 }
 
-// checkOwner wants the Node to be the one owner, so that nobody else adopts the mirror and it goes when the Node goes.
+// checkOwner requires the Node as the one owner, so that no other owner adopts the mirror and it goes when the Node
+// goes.
 func checkOwner(node string, uid types.UID, owners []metav1.OwnerReference) error {
 	if len(owners) != 1 {
 		return fmt.Errorf("node %q can only create pods with a single owner reference set to itself", node)

@@ -133,7 +133,8 @@ func addressesOf(node *corev1.Node) []string {
 	return out
 }
 
-// overlap tells whether two ranges, or an address and a range, have an address in common. What is neither is nobody's.
+// overlap reports whether two ranges, or an address and a range, have an address in common. Text that is neither
+// overlaps nothing.
 func overlap(a, b string) bool {
 	first, err := prefixOf(a)
 	second, err2 := prefixOf(b)

@@ -30,8 +30,8 @@ func claiming(name string, of ...string) *corev1.Node {
 	return n
 }
 
-// A node that somebody has taken over gets nothing by claiming what another has: neither its Pods' traffic, nor what
-// is sent to it.
+// An attacker who has taken over a node gets nothing by claiming what another node has: neither its Pods' traffic, nor
+// what is sent to it.
 func TestClaims(t *testing.T) {
 	victim := claiming("a", "10.244.1.0/24", "fd00:0:0:1::/64", "cloud://a", "192.0.2.1", "2001:db8::1", "a.example")
 	silent := claiming("s", "10.244.9.0/24", "192.0.2.9")

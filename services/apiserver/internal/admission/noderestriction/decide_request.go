@@ -8,8 +8,8 @@ import (
 	"keelson.dev/kit/certrequest"
 )
 
-// checkRequest lets a Node ask the signers of nodes' certificates for its own only: nobody approves a certificate for
-// another Node because a Node asks. user is the name by which the Node is known.
+// checkRequest lets a Node request certificates of the nodes' signers only for itself, so that a request by a Node
+// never gets a certificate for another one approved. user is the name by which the Node is known.
 func checkRequest(user string, asked *certificatesv1.CertificateSigningRequest) error {
 	switch asked.Spec.SignerName {
 	case certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.KubeletServingSignerName:

@@ -35,8 +35,8 @@ func checkTokenPod(node string, request *authenticationv1.TokenRequest, pod *cor
 	return nil
 }
 
-// projects tells whether a Pod wants a token for the audience in a volume of its own. Tokens for nobody in particular
-// are for the API itself, to which the node speaks anyway.
+// projects reports whether a Pod wants a token for the audience in a volume of its own. Tokens without an audience are
+// for the API itself, which the node may use anyway.
 func projects(pod *corev1.Pod, audience string) bool {
 	return audience == "" || slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 		return v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, func(s corev1.VolumeProjection) bool {
@@ -45,7 +45,7 @@ func projects(pod *corev1.Pod, audience string) bool {
 	})
 }
 
-// wants tells whether a driver of volumes wants a token of the Pod for the audience.
+// wants reports whether a CSI driver wants a token of the Pod for the audience.
 func wants(driver *storagev1.CSIDriver, audience string) bool {
 	return slices.ContainsFunc(driver.Spec.TokenRequests, func(r storagev1.TokenRequest) bool {
 		return r.Audience == audience

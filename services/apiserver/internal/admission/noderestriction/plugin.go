@@ -182,7 +182,7 @@ func (p *Plugin) checkNode(ctx context.Context, node string, a admission.Attribu
 	return checkOwn(node, a.GetName())
 }
 
-// checkClaims looks at the other Nodes only where a Node claims something anew, which is seldom.
+// checkClaims reads the other Nodes only if a Node claims something new, which is rare.
 func (p *Plugin) checkClaims(ctx context.Context, node string, c claims) error {
 	if c.none() {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// changes says whether a write gives an object other owners; old are none for a new object.
+// changes reports whether a write gives an object other owners; old is empty for a new object.
 func changes(updated, old []metav1.OwnerReference) bool {
 	return (len(updated) > 0 || len(old) > 0) && !equality.Semantic.DeepEqual(updated, old)
 }

@@ -18,8 +18,8 @@ func Check(data []byte) error {
 	return err
 }
 
-// parse returns the defaults and exemptions that a file gives. What is empty changes no Pod: every level is privileged,
-// and nobody is exempt.
+// parse returns the defaults and exemptions of a file. An empty file changes no Pod: every level is privileged, and no
+// user is exempt.
 func parse(data []byte) (*api.PodSecurityConfiguration, error) {
 	if len(data) == 0 {
 		return load.LoadFromData(nil)

@@ -27,7 +27,7 @@ func (r request) GetObject() (runtime.Object, error) { return r.Attributes.GetOb
 // GetOldObject implements api.Attributes.
 func (r request) GetOldObject() (runtime.Object, error) { return r.Attributes.GetOldObject(), nil }
 
-// GetUserName implements api.Attributes. It is empty where nobody asks, as inside the server.
+// GetUserName implements api.Attributes. It is empty if there is no user, as inside the server.
 func (r request) GetUserName() string {
 	if user := r.GetUserInfo(); user != nil {
 		return user.GetName()

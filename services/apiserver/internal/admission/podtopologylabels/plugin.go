@@ -74,7 +74,7 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	return p.label(ctx, pod.Spec.NodeName, &pod.Labels)
 }
 
-// binds tells whether the request gives a Pod a Node.
+// binds reports whether the request gives a Pod a Node.
 func binds(a admission.Attributes) bool {
 	switch a.GetResource().GroupResource() {
 	case corev1.Resource("pods"):

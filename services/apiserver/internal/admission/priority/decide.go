@@ -28,7 +28,7 @@ func resolve(class *schedulingv1.PriorityClass) resolved {
 }
 
 // pickDefault returns the class of Pods that name none. There should be one at most; if a race left several, it is the
-// one with the lowest value, so that nobody gains by the race.
+// one with the lowest value, so that the race raises no Pod's priority.
 func pickDefault(classes []*schedulingv1.PriorityClass) *schedulingv1.PriorityClass {
 	var chosen *schedulingv1.PriorityClass
 	for _, class := range classes {

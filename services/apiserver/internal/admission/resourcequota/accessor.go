@@ -34,7 +34,7 @@ type accessor struct {
 	latest *lru.Cache
 }
 
-// any tells whether the namespace has a quota.
+// any reports whether the namespace has a quota.
 func (a *accessor) any(namespace string) (bool, error) {
 	quotas, err := a.lister.ResourceQuotas(namespace).List(labels.Everything())
 	if err != nil {

@@ -103,7 +103,7 @@ func (e evaluator[O]) GroupResource() schema.GroupResource { return e.kind }
 // then on for all that it takes.
 func (e evaluator[O]) Handles(a admission.Attributes) bool { return e.handles(a) || e.moves(a) }
 
-// moves tells whether a request changes the scopes of an object that is there, so that other quotas count it.
+// moves reports whether a request changes the scopes of an existing object, so that other quotas count it.
 func (e evaluator[O]) moves(a admission.Attributes) bool {
 	if a.GetOperation() != admission.Update {
 		return false

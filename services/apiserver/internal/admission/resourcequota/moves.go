@@ -25,7 +25,7 @@ func (p *Plugin) checkMove(a admission.Attributes) error {
 	return allowMove(evaluator, quotas, a, p.limited.LimitedResources)
 }
 
-// moves tells whether a request moves an object of a kind that has scopes.
+// moves reports whether a request moves an object of a kind that has scopes.
 func moves(evaluator quotav1.Evaluator, a admission.Attributes) bool {
 	scoped, ok := evaluator.(interface {
 		moves(a admission.Attributes) bool

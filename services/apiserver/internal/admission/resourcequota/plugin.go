@@ -1,8 +1,8 @@
-// Package resourcequota is the admission plugin ResourceQuota: it holds what all objects of a namespace take together
-// to the quotas of the namespace. The library decides and batches (NewQuotaEvaluator); what single objects take is
-// kit/quota's, and how quotas are read and written is the accessor's. The library's own plugin reads a quota that was
-// changed meanwhile from the informer only, so that with several servers requests fail by a conflict. A configuration
-// names what nobody may have where no quota allows it; an update that moves an object is held to it as a create is.
+// Package resourcequota is the admission plugin ResourceQuota: it limits what all objects of a namespace use together
+// to the quotas of the namespace. The library decides and batches (NewQuotaEvaluator). kit/quota computes what single
+// objects use, and accessor reads and writes quotas. The library's own plugin reads a quota that was changed meanwhile
+// from the informer only, so that with several servers requests fail by a conflict. A configuration names the resources
+// that no object may use unless a quota allows it; an update that moves an object is limited as a create is.
 package resourcequota
 
 import (

@@ -15,7 +15,7 @@ const (
 
 	volumePrefix = "kube-api-access-"
 	rootCA       = "kube-root-ca.crt"
-	// tokenSeconds is an hour and a bit: by the odd number these tokens are told from those that somebody asked for.
+	// tokenSeconds is an hour and a bit: the odd number distinguishes these tokens from those that a client requested.
 	tokenSeconds = int64(60*60 + 7)
 )
 

@@ -24,7 +24,7 @@ func decide(have []corev1.Toleration) []corev1.Toleration {
 	return missing
 }
 
-// tolerates tells whether the Pod says anything about a taint's eviction, be it through an empty key or effect.
+// tolerates reports whether the Pod says anything about a taint's eviction, be it through an empty key or effect.
 func tolerates(have []corev1.Toleration, key string) bool {
 	for _, t := range have {
 		if (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "") {

@@ -5,8 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// attests says whether a write says something in the name of a signer. Nil for old is a new bundle. What the garbage
-// collector does, who takes owners and finalizers away, says nothing, and neither does a write of what is stored.
+// attests reports whether a write says something in the name of a signer. Nil for old is a new bundle. A write that
+// only changes owners and finalizers, as the garbage collector's, says nothing, and neither does a write of what is
+// stored.
 func attests(updated, old *certificatesv1.ClusterTrustBundle) bool {
 	if updated.Spec.SignerName == "" {
 		return false

@@ -29,7 +29,7 @@ func (o OIDC) issuer(authority string) apiserver.JWTAuthenticator {
 	return out
 }
 
-// usernamePrefix keeps users of the issuer apart from others. An address of e-mail is nobody else's name.
+// usernamePrefix keeps users of the issuer apart from others. An e-mail address needs no prefix.
 func (o OIDC) usernamePrefix() string {
 	switch {
 	case o.UsernamePrefix == noPrefix:

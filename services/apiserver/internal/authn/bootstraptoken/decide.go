@@ -14,8 +14,8 @@ import (
 	bootstrapsecrets "k8s.io/cluster-bootstrap/util/secrets"
 )
 
-// whose says who has the token, given the Secret of its ID, or why nobody has. The Secret's own words about its ID must
-// agree: its name alone makes nobody somebody.
+// whose returns the user of the token, given the Secret of its ID, or why it has none. The Secret's own data must agree
+// with the ID: its name alone authenticates no user.
 func whose(id, secret string, of *corev1.Secret, now time.Time) (user.Info, error) {
 	data := func(key string) string { return bootstrapsecrets.GetData(of, key) }
 	switch {

@@ -72,7 +72,7 @@ func (i *Issuer) Rotate(t testing.TB) {
 	i.key = jose.JSONWebKey{Key: key, KeyID: fmt.Sprint(i.serial), Algorithm: string(jose.ES256), Use: "sig"}
 }
 
-// Answer has a path answered by somebody else; nil: as before.
+// Answer has another handler serve a path; nil: as before.
 func (i *Issuer) Answer(path string, by http.HandlerFunc) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -110,7 +110,7 @@ func (i *Issuer) Token(t testing.TB, claims map[string]any) string {
 	return token
 }
 
-// Unsigned is such a token that says of itself that nobody has signed it.
+// Unsigned is such a token with the algorithm none.
 func (i *Issuer) Unsigned(t testing.TB, claims map[string]any) string {
 	t.Helper()
 	encode := base64.RawURLEncoding.EncodeToString

@@ -62,14 +62,14 @@ func (h holder) check(l Legacy, text string) error {
 	return nil
 }
 
-// Lists is whether the account names the Secret as one of its own: by that Secrets that were made for an account are
-// told from those that somebody made by hand.
+// Lists reports whether the account lists the Secret as one of its own: this distinguishes Secrets that were made for
+// an account from those that a user made.
 func Lists(account *corev1.ServiceAccount, secret string) bool {
 	return slices.ContainsFunc(account.Secrets, func(r corev1.ObjectReference) bool { return r.Name == secret })
 }
 
-// recordDue says whether the use of a Secret's token today is still to be recorded. An apiserver whose clock is ahead
-// may already have recorded tomorrow's.
+// recordDue reports whether the use of a Secret's token today is still to be recorded. An apiserver whose clock is
+// ahead may already have recorded tomorrow's.
 func recordDue(secret *corev1.Secret, now time.Time) bool {
 	last := secret.Labels[LastUsedLabel]
 	return last != Date(now) && last != Date(now.AddDate(0, 0, 1))

@@ -16,7 +16,7 @@ const LegacyIssuer = "kubernetes/serviceaccount"
 
 // Labels of a Secret that holds a token. Their values are dates.
 const (
-	// LastUsedLabel says on which day somebody last used the token.
+	// LastUsedLabel is the day on which the token was last used.
 	LastUsedLabel = "kubernetes.io/legacy-token-last-used"
 	// InvalidSinceLabel says since when the token is refused. Whoever takes the label away has it believed again.
 	InvalidSinceLabel = "kubernetes.io/legacy-token-invalid-since"

@@ -73,7 +73,7 @@ func New(o Options, audiences authenticator.Audiences) (authenticator.Token, err
 	return tokencache.New(named{asks}, false, o.CacheTTL, o.CacheTTL), nil
 }
 
-// named refuses an answer that names nobody.
+// named refuses an answer without a user name.
 type named struct{ authenticator.Token }
 
 // AuthenticateToken implements authenticator.Token.

@@ -61,7 +61,7 @@ func Of(ctx context.Context) Form {
 // maxRelease is more than finalizers and owners take of a patch.
 const maxRelease = 64 << 10
 
-// releases says whether the request is a patch that only lets an object go. The body can be read again.
+// releases reports whether the request is a patch that only lets an object go. The body can be read again.
 func releases(r *http.Request) bool {
 	if r.Method != http.MethodPatch || r.Body == nil || r.Header.Get("Content-Type") != string(types.MergePatchType) {
 		return false

@@ -18,8 +18,8 @@ type release struct {
 	} `json:"metadata"`
 }
 
-// isRelease says whether a merge patch changes nothing but finalizers and owners. It has all of its fields, each of its
-// type: else the apiserver would have to say what is wrong with the patched object, and quote it.
+// isRelease reports whether a merge patch changes nothing but finalizers and owners. It has all of its fields, each of
+// its type: else the apiserver would have to say what is wrong with the patched object, and quote it.
 func isRelease(patch []byte) bool {
 	decoder := json.NewDecoder(bytes.NewReader(patch))
 	decoder.DisallowUnknownFields()

@@ -17,7 +17,7 @@ type Options struct {
 	Modes      []string
 	Webhook    Webhook
 
-	// given says whether a flag was set by whoever started the server; nil: nobody knows.
+	// given reports whether a flag was set at the start of the server; nil: it is not known.
 	given func(flag string) bool
 }
 

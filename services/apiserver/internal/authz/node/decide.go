@@ -171,7 +171,7 @@ func selects(requirements fields.Requirements, field, value string) bool {
 	})
 }
 
-// labelled tells whether only objects with the label of this value are selected.
+// labelled reports whether only objects with the label of this value are selected.
 func labelled(requirements labels.Requirements, label, value string) bool {
 	return slices.ContainsFunc(requirements, func(r labels.Requirement) bool {
 		one := r.Operator() == selection.Equals || r.Operator() == selection.DoubleEquals ||
@@ -180,7 +180,7 @@ func labelled(requirements labels.Requirements, label, value string) bool {
 	})
 }
 
-// related tells whether one of the Pods is bound to the node and is what the request is about, or names it.
+// related reports whether one of the Pods is bound to the node and is what the request is about, or names it.
 func related(node string, r request, pods []corev1.Pod) bool {
 	for i := range pods {
 		pod := &pods[i]
@@ -194,8 +194,8 @@ func related(node string, r request, pods []corev1.Pod) bool {
 	return false
 }
 
-// names tells whether the Pod refers to the object. Nodes create mirrors of their static Pods themselves, so one opens
-// nothing.
+// names reports whether the Pod refers to the object. Nodes create mirrors of their static Pods themselves, so a mirror
+// opens nothing.
 func names(pod *corev1.Pod, object podview.Reference) bool {
 	if podview.IsMirror(pod) {
 		return false

@@ -50,13 +50,13 @@ func (p *Policy) Decide(r Request) (role Name, allowed bool) {
 	return role, allowed
 }
 
-// AllowedBy tells whether one of the rules allows the request.
+// AllowedBy reports whether one of the rules allows the request.
 func (r *Request) AllowedBy(rules []rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rules, r.allowedBy)
 }
 
-// allowedByConfined tells whether one of the rules of a role that is confined allows the request. What a rule grants of
-// all resources is to see them, without what is in Secrets, to delete them, and to let them go.
+// allowedByConfined reports whether one of the rules of a confined role allows the request. A rule on all resources
+// grants to see them, without what is in Secrets, to delete them, and to let them go.
 func (r *Request) allowedByConfined(rules []rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
 		ofAll := slices.Contains(rule.APIGroups, rbacv1.APIGroupAll) &&
@@ -68,16 +68,16 @@ func (r *Request) allowedByConfined(rules []rbacv1.PolicyRule) bool {
 	})
 }
 
-// IsConfined tells whether roles that are confined do not allow the request in its form, but may in another one.
+// IsConfined reports whether confined roles do not allow the request in its form, but may in another one.
 func (r *Request) IsConfined() bool { return r.showsSecrets() || r.changes() && !r.Form.Release }
 
-// showsSecrets tells whether the answer to the request holds what is in Secrets.
+// showsSecrets reports whether the answer to the request holds what is in Secrets.
 func (r *Request) showsSecrets() bool {
 	return r.APIGroup == "" && r.Resource == "secrets" && r.Subresource == "" && !r.Form.Metadata &&
 		slices.Contains([]string{"get", "list", "watch", "patch", "update", "delete", "deletecollection"}, r.Verb)
 }
 
-// changes tells whether the request changes what an object says.
+// changes reports whether the request changes the content of an object.
 func (r *Request) changes() bool { return r.Verb == "patch" || r.Verb == "update" }
 
 func (r *Request) allowedBy(rule rbacv1.PolicyRule) bool {

@@ -85,7 +85,7 @@ func (a *Agent) Node(name string) *corev1.Node {
 	return node
 }
 
-// Append adds a line to the log of every container that is being followed; it blocks until somebody reads it.
+// Append adds a line to the log of every container that is being followed; it blocks until a client reads it.
 func (a *Agent) Append(line string) { a.follow <- line }
 
 // ServeHTTP answers with what it was asked: a log of one line that is the request's path and query, and streams that

@@ -246,7 +246,7 @@ func (c *cluster) testMissing(t *testing.T) {
 	}
 }
 
-// Who may view a namespace may see what its Pods use, and nobody else may.
+// A user who may view a namespace may see what its Pods use, and no other user may.
 func (c *cluster) testRights(t *testing.T) {
 	ann := c.metrics(t, "ann").MetricsV1()
 	_, err := ann.PodMetricses(c.namespace).List(t.Context(), metav1.ListOptions{})

@@ -15,8 +15,8 @@ import (
 	"keelson.dev/services/apiserver/internal/resource"
 )
 
-// Computed is a resource that is never stored and only read: its objects are made when somebody asks for them. There is
-// nothing to watch, and a list is always whole.
+// Computed is a resource that is never stored and only read: its objects are made on request. There is nothing to
+// watch, and a list is always whole.
 type Computed[O resource.Object] struct {
 	// Group and Name are the group and the plural, for example "metrics.k8s.io" and "pods".
 	Group, Name string
@@ -41,7 +41,7 @@ type Selection struct {
 	fields fields.Selector
 }
 
-// Matches tells whether the object is selected.
+// Matches reports whether the object is selected.
 func (s Selection) Matches(obj metav1.Object) bool {
 	return s.Labels.Matches(labels.Set(obj.GetLabels())) && s.fields.Matches(fields.Set{
 		"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()})
@@ -89,7 +89,7 @@ func (c *computed[O]) NewList() runtime.Object { return c.resource.NewList() }
 // Destroy has nothing to close.
 func (c *computed[O]) Destroy() {}
 
-// NamespaceScoped tells whether the objects lie within a namespace.
+// NamespaceScoped reports whether the objects lie within a namespace.
 func (c *computed[O]) NamespaceScoped() bool { return !c.resource.ClusterScoped }
 
 // GetSingularName is the resource's name in the singular.

@@ -43,7 +43,7 @@ type deletion struct {
 	validate      genericrest.ValidateObjectFunc
 	options       *metav1.DeleteOptions
 	preconditions storage.Preconditions
-	// grace is what the request says. The options get what follows from it for the object at hand, each time anew.
+	// grace is what the request says. Each time, the options get what follows from it for the object at hand.
 	grace *int64
 	// reason is nil where the object does not tell one, or tells it already.
 	reason Reason
@@ -58,8 +58,8 @@ type deletion struct {
 // Reason says on obj why it is deleted; was is what it was before. They share all that obj's fields refer to.
 type Reason func(obj, was runtime.Object)
 
-// Delete removes the object called name with one call of the store, or marks it if it has a grace period or
-// finalizers. It starts from what the watch cache has: both writes are of that state only, or judge anew.
+// Delete removes the object called name with one call of the store, or marks it if it has a grace period or finalizers.
+// It starts from what the watch cache has: both writes are of that state only, or judge again.
 func (s *Storage) Delete(ctx context.Context, name string, validate genericrest.ValidateObjectFunc,
 	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	s.deletes.warn(ctx, options)
@@ -72,8 +72,8 @@ func (s *Storage) delete(ctx context.Context, name string, validate genericrest.
 	return s.DeleteFor(ctx, nil, name, validate, options)
 }
 
-// DeleteFor deletes an object that says why: in the write that marks it, or in one before if it goes at once or was
-// marked by somebody else.
+// DeleteFor deletes an object and notes the reason in it: in the write that marks it, or in one before if it goes at
+// once or was marked by another client.
 func (s *Storage) DeleteFor(ctx context.Context, reason Reason, name string, validate genericrest.ValidateObjectFunc,
 	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	key, err := s.KeyFunc(ctx, name)

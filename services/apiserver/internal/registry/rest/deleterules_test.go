@@ -18,7 +18,7 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/scheduling/priorityclass"
 )
 
-// What a kind refuses stays, alone and in a collection, and nobody else is asked about it.
+// An object whose deletion its kind refuses stays, alone and in a collection, and no other validation sees it.
 func TestValidateDelete(t *testing.T) {
 	w := newWorld(t, rest.Serve(priorityclass.Resource))
 	classes := open(t, w, priorityclass.Resource)

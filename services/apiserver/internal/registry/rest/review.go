@@ -46,7 +46,7 @@ func (r *Review[O]) New() runtime.Object { return r.newObject() }
 // Destroy has nothing to close.
 func (r *Review[O]) Destroy() {}
 
-// NamespaceScoped tells whether the review is asked within a namespace.
+// NamespaceScoped reports whether the review is asked within a namespace.
 func (r *Review[O]) NamespaceScoped() bool { return r.namespaced }
 
 // GetSingularName is the resource's name in the singular.

@@ -67,7 +67,7 @@ func checkSum(path string) error {
 	return nil
 }
 
-// inspectDatabase reads the database of a snapshot, or of a store that nobody has open.
+// inspectDatabase reads the database of a snapshot, or of a store that no process has open.
 func inspectDatabase(path string) (c Content, err error) {
 	err = storedir.View(path, func(tx *bbolt.Tx) error {
 		c, err = read(tx)

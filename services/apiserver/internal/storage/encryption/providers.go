@@ -25,7 +25,7 @@ type Providers struct {
 	transformers value.ResourceTransformers
 	// HealthChecks fail while a KMS plugin cannot be used.
 	HealthChecks []healthz.HealthChecker
-	// follow takes changes of the file until its context ends; nil: nobody follows.
+	// follow applies changes of the file until its context ends; nil if the file is not followed.
 	follow func(context.Context)
 
 	// ctx is that of the connections to KMS plugins.

@@ -42,7 +42,7 @@ func decideLeave(all []Member) (leaving *Member, err error) {
 	}
 }
 
-// decideRemove finds the member to take out by what somebody calls it.
+// decideRemove finds the member to remove by the address or URL that the user gave.
 func decideRemove(all []Member, asked string) (Member, error) {
 	var allowed []string
 	for _, m := range all {

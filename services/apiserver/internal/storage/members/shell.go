@@ -119,7 +119,7 @@ func leave(ctx context.Context, dataDir string) (departure, error) {
 	return departure{Peers: others(all)}, storedir.MarkLeft(paths, others(all))
 }
 
-// closed judges a store that nobody has open. One that is damaged leaves nobody.
+// closed judges a store that no process has open. A damaged one is not a member that leaves others.
 func closed(dataDir string, paths storedir.Paths) (departure, error) {
 	lock, err := storage.Lock(dataDir)
 	if errors.Is(err, storage.ErrInUse) {

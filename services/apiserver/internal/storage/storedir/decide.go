@@ -63,8 +63,8 @@ func (p Paths) Damage(file, format string, args ...any) *Damage {
 	return &Damage{File: file, What: fmt.Sprintf(format, args...), Store: p.Store, Identity: p.Identity}
 }
 
-// Decide tells whether etcd may open the store: it is whole, or there was never one. A crash leaves the log ahead of
-// the database, never behind it, since an entry is on disk before it is applied.
+// Decide returns an error unless etcd may open the store: it is whole, or there was never one. A crash leaves the log
+// ahead of the database, never behind it, since an entry is on disk before it is applied.
 func Decide(f Found) error {
 	p := f.Paths
 	switch {

@@ -124,7 +124,7 @@ func TestACrashIsNoDamage(t *testing.T) {
 	}
 }
 
-// The sentence is told apart from every other error of the start, so that nobody tries again.
+// The caller can distinguish this error from every other error of the start, so that it does not try again.
 func TestDamageIsAnError(t *testing.T) {
 	var damage *Damage
 	err := fmt.Errorf("opening: %w", Decide(Found{Paths: at, Identity: "0b2c"}))

@@ -12,8 +12,8 @@ import (
 // stampLayout is the time in the name of a store that was put aside.
 const stampLayout = "20060102T150405Z"
 
-// HasLeft tells whether the store's member was taken out of the store that it shared with others, and by which URLs
-// they go on.
+// HasLeft reports whether the store's member was removed from the store that it shared with others, and returns the
+// URLs by which they go on.
 func HasLeft(p Paths) (left bool, others []string, err error) {
 	text, err := os.ReadFile(p.Left)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A store that was taken out is opened by nobody, and put aside at once or by the next call.
+// No process opens a store that was removed, and Retire puts it aside at once or in its next call.
 func TestRetire(t *testing.T) {
 	now := time.Date(2026, 11, 27, 20, 0, 0, 0, time.UTC)
 	others := []string{"https://192.0.2.2:2380", "https://192.0.2.3:2380"}

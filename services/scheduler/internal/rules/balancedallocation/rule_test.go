@@ -14,7 +14,7 @@ import (
 func TestScore(t *testing.T) {
 	const cpu, memory = corev1.ResourceCPU, corev1.ResourceMemory
 	asking := func(cpus, mem string) *corev1.Pod {
-		return rulestest.Pod("p", rulestest.Asking(cpu, cpus), rulestest.Asking(memory, mem))
+		return rulestest.Pod("p", rulestest.Requests(cpu, cpus), rulestest.Requests(memory, mem))
 	}
 	for name, test := range map[string]struct {
 		pod     *corev1.Pod
@@ -29,9 +29,9 @@ func TestScore(t *testing.T) {
 		"what runs counts":              {pod: asking("1", "3Gi"), running: asking("2", "0"), want: 100},
 		"more than all counts as all":   {pod: asking("1", "4Gi"), running: asking("8", "0"), want: 100},
 		"a node without CPU": {pod: asking("1", "3Gi"),
-			node: []func(*corev1.Node){rulestest.Offering(cpu, "0")}, want: 100},
+			node: []func(*corev1.Node){rulestest.Allocatable(cpu, "0")}, want: 100},
 		"a node without memory": {pod: asking("1", "3Gi"),
-			node: []func(*corev1.Node){rulestest.Offering(memory, "0")}, want: 100},
+			node: []func(*corev1.Node){rulestest.Allocatable(memory, "0")}, want: 100},
 		"no default for what is not told": {pod: asking("4", "0"), running: rulestest.Pod("q"), want: 50},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,12 +51,12 @@ func TestScore(t *testing.T) {
 
 func TestPodThatAsksForNeitherHasNoScore(t *testing.T) {
 	c := rulestest.New(t, rulestest.Node("n"))
-	if got := c.Scores(balancedallocation.Rule(), rulestest.Pod("p", rulestest.Asking(corev1.ResourceEphemeralStorage,
+	if got := c.Scores(balancedallocation.Rule(), rulestest.Pod("p", rulestest.Requests(corev1.ResourceEphemeralStorage,
 		"1Gi"))); got != nil {
 		t.Errorf("scores are %v", got)
 	}
 	for _, one := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		if got := c.Scores(balancedallocation.Rule(), rulestest.Pod("p", rulestest.Asking(one, "1"))); got == nil {
+		if got := c.Scores(balancedallocation.Rule(), rulestest.Pod("p", rulestest.Requests(one, "1"))); got == nil {
 			t.Errorf("a Pod that asks for %s has no score", one)
 		}
 	}
@@ -65,9 +65,9 @@ func TestPodThatAsksForNeitherHasNoScore(t *testing.T) {
 // With three resources it is the standard deviation: of a quarter, a half and three quarters 0.204. One is in balance.
 func TestScoreOfOtherResources(t *testing.T) {
 	const gpu = corev1.ResourceName("example.com/gpu")
-	c := rulestest.New(t, rulestest.Node("n", rulestest.Offering(gpu, "4")))
-	p := rulestest.Pod("p", rulestest.Asking(corev1.ResourceCPU, "1"), rulestest.Asking(corev1.ResourceMemory, "2Gi"),
-		rulestest.Asking(gpu, "3"))
+	c := rulestest.New(t, rulestest.Node("n", rulestest.Allocatable(gpu, "4")))
+	p := rulestest.Pod("p", rulestest.Requests(corev1.ResourceCPU, "1"),
+		rulestest.Requests(corev1.ResourceMemory, "2Gi"), rulestest.Requests(gpu, "3"))
 	three := balancedallocation.Rule(corev1.ResourceCPU, corev1.ResourceMemory, gpu)
 	if got := c.Scores(three, p)["n"]; got != 79 {
 		t.Errorf("the score is %d, want 79", got)
@@ -75,7 +75,7 @@ func TestScoreOfOtherResources(t *testing.T) {
 	if got := c.Scores(balancedallocation.Rule(gpu), p)["n"]; got != 100 {
 		t.Errorf("the score of one is %d, want 100", got)
 	}
-	if got := c.Scores(balancedallocation.Rule(gpu), rulestest.Pod("q", rulestest.Asking(corev1.ResourceCPU,
+	if got := c.Scores(balancedallocation.Rule(gpu), rulestest.Pod("q", rulestest.Requests(corev1.ResourceCPU,
 		"1"))); got != nil {
 		t.Errorf("a Pod that asks for none has scores %v", got)
 	}

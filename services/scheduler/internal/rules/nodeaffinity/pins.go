@@ -10,8 +10,8 @@ import (
 // maxPins bounds the nodes that are looked at one by one.
 const maxPins = 16
 
-// pins returns the pins of a Pod. Where the profile has terms of its own, these are told of nodes that a hostname
-// leaves out: by its hostname nobody leaves a node unseen, only by its name.
+// pins returns the pins of a Pod. If the profile has terms of its own, their refusals name nodes that a hostname leaves
+// out: only a pin by name, and none by hostname, leaves a node unseen.
 func (a added) pins(spec *corev1.PodSpec) *rules.Pins {
 	p := pins(spec)
 	if p != nil {

@@ -30,34 +30,34 @@ func TestFilter(t *testing.T) {
 		want []string
 	}{
 		"asks for nothing": {},
-		"SCH-033: too little cpu": {nil, []func(*corev1.Pod){rulestest.Asking(cpu, "4001m")},
+		"SCH-033: too little cpu": {nil, []func(*corev1.Pod){rulestest.Requests(cpu, "4001m")},
 			[]string{"Insufficient cpu"}},
-		"just enough cpu":    {nil, []func(*corev1.Pod){rulestest.Asking(cpu, "4")}, nil},
-		"just enough memory": {nil, []func(*corev1.Pod){rulestest.Asking(memory, "4Gi")}, nil},
-		"a byte of memory too much": {nil, []func(*corev1.Pod){rulestest.Asking(memory, "4294967297")},
+		"just enough cpu":    {nil, []func(*corev1.Pod){rulestest.Requests(cpu, "4")}, nil},
+		"just enough memory": {nil, []func(*corev1.Pod){rulestest.Requests(memory, "4Gi")}, nil},
+		"a byte of memory too much": {nil, []func(*corev1.Pod){rulestest.Requests(memory, "4294967297")},
 			[]string{"Insufficient memory"}},
-		"too little of several": {nil, []func(*corev1.Pod){rulestest.Asking(cpu, "5"),
-			rulestest.Asking(memory, "5Gi")}, []string{"Insufficient cpu", "Insufficient memory"}},
-		"ephemeral storage": {nil, []func(*corev1.Pod){rulestest.Asking(storage, "1Gi")},
+		"too little of several": {nil, []func(*corev1.Pod){rulestest.Requests(cpu, "5"),
+			rulestest.Requests(memory, "5Gi")}, []string{"Insufficient cpu", "Insufficient memory"}},
+		"ephemeral storage": {nil, []func(*corev1.Pod){rulestest.Requests(storage, "1Gi")},
 			[]string{"Insufficient ephemeral-storage"}},
-		"ephemeral storage offered": {[]func(*corev1.Node){rulestest.Offering(storage, "1Gi")},
-			[]func(*corev1.Pod){rulestest.Asking(storage, "1Gi")}, nil},
-		"extended resource": {nil, []func(*corev1.Pod){rulestest.Asking(gpu, "1")},
+		"ephemeral storage offered": {[]func(*corev1.Node){rulestest.Allocatable(storage, "1Gi")},
+			[]func(*corev1.Pod){rulestest.Requests(storage, "1Gi")}, nil},
+		"extended resource": {nil, []func(*corev1.Pod){rulestest.Requests(gpu, "1")},
 			[]string{"Insufficient example.com/gpu"}},
-		"extended resource offered": {[]func(*corev1.Node){rulestest.Offering(gpu, "1")},
-			[]func(*corev1.Pod){rulestest.Asking(gpu, "1")}, nil},
-		"more than is offered": {[]func(*corev1.Node){rulestest.Offering(gpu, "1")},
-			[]func(*corev1.Pod){rulestest.Asking(gpu, "2")}, []string{"Insufficient example.com/gpu"}},
-		"none of a resource": {nil, []func(*corev1.Pod){rulestest.Asking(gpu, "0")}, nil},
-		"huge pages": {[]func(*corev1.Node){rulestest.Offering("hugepages-2Mi", "2Mi")},
-			[]func(*corev1.Pod){rulestest.Asking("hugepages-2Mi", "4Mi")}, []string{"Insufficient hugepages-2Mi"}},
-		"room for no Pod": {[]func(*corev1.Node){rulestest.Offering(corev1.ResourcePods, "0")}, nil,
+		"extended resource offered": {[]func(*corev1.Node){rulestest.Allocatable(gpu, "1")},
+			[]func(*corev1.Pod){rulestest.Requests(gpu, "1")}, nil},
+		"more than is offered": {[]func(*corev1.Node){rulestest.Allocatable(gpu, "1")},
+			[]func(*corev1.Pod){rulestest.Requests(gpu, "2")}, []string{"Insufficient example.com/gpu"}},
+		"none of a resource": {nil, []func(*corev1.Pod){rulestest.Requests(gpu, "0")}, nil},
+		"huge pages": {[]func(*corev1.Node){rulestest.Allocatable("hugepages-2Mi", "2Mi")},
+			[]func(*corev1.Pod){rulestest.Requests("hugepages-2Mi", "4Mi")}, []string{"Insufficient hugepages-2Mi"}},
+		"room for no Pod": {[]func(*corev1.Node){rulestest.Allocatable(corev1.ResourcePods, "0")}, nil,
 			[]string{"Too many pods"}},
-		"room for one Pod": {[]func(*corev1.Node){rulestest.Offering(corev1.ResourcePods, "1")}, nil, nil},
-		"too many Pods, too few CPU": {[]func(*corev1.Node){rulestest.Offering(corev1.ResourcePods, "0")},
-			[]func(*corev1.Pod){rulestest.Asking(cpu, "5")}, []string{"Too many pods", "Insufficient cpu"}},
+		"room for one Pod": {[]func(*corev1.Node){rulestest.Allocatable(corev1.ResourcePods, "1")}, nil, nil},
+		"too many Pods, too few CPU": {[]func(*corev1.Node){rulestest.Allocatable(corev1.ResourcePods, "0")},
+			[]func(*corev1.Pod){rulestest.Requests(cpu, "5")}, []string{"Too many pods", "Insufficient cpu"}},
 		"POD-230: an init container reserves": {nil, []func(*corev1.Pod){func(p *corev1.Pod) {
-			p.Spec.InitContainers = rulestest.Pod("", rulestest.Asking(cpu, "5")).Spec.Containers
+			p.Spec.InitContainers = rulestest.Pod("", rulestest.Requests(cpu, "5")).Spec.Containers
 		}}, []string{"Insufficient cpu"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,12 +71,12 @@ func TestFilter(t *testing.T) {
 
 // Judged is the node without some of its Pods: what would be free if they went.
 func TestFilterWithoutSomeOfThePods(t *testing.T) {
-	c := rulestest.New(t, rulestest.Node("n", rulestest.Offering(gpu, "2"), rulestest.Offering(corev1.ResourcePods,
-		"3"))).Run(
-		rulestest.Pod("a", rulestest.OnNode("n"), rulestest.Asking(cpu, "3"), rulestest.Asking(gpu, "1")),
-		rulestest.Pod("b", rulestest.OnNode("n"), rulestest.Asking(cpu, "1"), rulestest.Asking(gpu, "1")),
+	c := rulestest.New(t, rulestest.Node("n", rulestest.Allocatable(gpu, "2"),
+		rulestest.Allocatable(corev1.ResourcePods, "3"))).Run(
+		rulestest.Pod("a", rulestest.OnNode("n"), rulestest.Requests(cpu, "3"), rulestest.Requests(gpu, "1")),
+		rulestest.Pod("b", rulestest.OnNode("n"), rulestest.Requests(cpu, "1"), rulestest.Requests(gpu, "1")),
 		rulestest.Pod("c", rulestest.OnNode("n")))
-	p := rulestest.Pod("p", rulestest.Asking(cpu, "3"), rulestest.Asking(gpu, "1"))
+	p := rulestest.Pod("p", rulestest.Requests(cpu, "3"), rulestest.Requests(gpu, "1"))
 	for without, want := range map[types.UID][]string{
 		"uid-none": {"Too many pods", "Insufficient cpu", "Insufficient example.com/gpu"},
 		"uid-a":    nil,
@@ -97,7 +97,7 @@ func TestManyResources(t *testing.T) {
 	asking := func(resources int) (*corev1.Pod, *rulestest.Cluster) {
 		p := rulestest.Pod("p")
 		for i := range resources {
-			rulestest.Asking(corev1.ResourceName(fmt.Sprintf("example.com/r%02d", i)), "1")(p)
+			rulestest.Requests(corev1.ResourceName(fmt.Sprintf("example.com/r%02d", i)), "1")(p)
 		}
 		return p, rulestest.New(t, rulestest.Node("n"))
 	}
@@ -112,7 +112,7 @@ func TestManyResources(t *testing.T) {
 	p, c = asking(80)
 	enough := rulestest.Node("enough")
 	for i := range 79 {
-		rulestest.Offering(corev1.ResourceName(fmt.Sprintf("example.com/r%02d", i)), "1")(enough)
+		rulestest.Allocatable(corev1.ResourceName(fmt.Sprintf("example.com/r%02d", i)), "1")(enough)
 	}
 	if got := rulestest.New(t, enough).Refusals(rule, p, "enough"); !slices.Equal(got,
 		[]string{"Insufficient further resources"}) {
@@ -130,7 +130,7 @@ func TestScore(t *testing.T) {
 		return []noderesourcesfit.Weight{{Resource: columns.CPU, Weight: cpu},
 			{Resource: columns.Memory, Weight: memory}, {Resource: columns.Ephemeral, Weight: storage}}
 	}
-	p := rulestest.Pod("p", rulestest.Asking(cpu, "1"), rulestest.Asking(memory, "1Gi"))
+	p := rulestest.Pod("p", rulestest.Requests(cpu, "1"), rulestest.Requests(memory, "1Gi"))
 	running := func(change ...func(*corev1.Pod)) *corev1.Pod {
 		return rulestest.Pod("r", append(change, rulestest.OnNode("n"))...)
 	}
@@ -141,19 +141,19 @@ func TestScore(t *testing.T) {
 		want    int64
 	}{
 		"three quarters left of both": {noderesourcesfit.DefaultWeights(), nil, nil, 75},
-		"what runs counts": {noderesourcesfit.DefaultWeights(), nil, running(rulestest.Asking(cpu, "2"),
-			rulestest.Asking(memory, "1Gi")), 37},
-		"nothing is left": {weights(1, 0, 0), nil, running(rulestest.Asking(cpu, "3"),
-			rulestest.Asking(memory, "1")), 0},
-		"less than nothing is left": {noderesourcesfit.DefaultWeights(), nil, running(rulestest.Asking(cpu, "8"),
-			rulestest.Asking(memory, "0")), 37},
-		"weights": {weights(3, 1, 0), nil, running(rulestest.Asking(cpu, "2"),
-			rulestest.Asking(memory, "0")), 37},
+		"what runs counts": {noderesourcesfit.DefaultWeights(), nil, running(rulestest.Requests(cpu, "2"),
+			rulestest.Requests(memory, "1Gi")), 37},
+		"nothing is left": {weights(1, 0, 0), nil, running(rulestest.Requests(cpu, "3"),
+			rulestest.Requests(memory, "1")), 0},
+		"less than nothing is left": {noderesourcesfit.DefaultWeights(), nil, running(rulestest.Requests(cpu, "8"),
+			rulestest.Requests(memory, "0")), 37},
+		"weights": {weights(3, 1, 0), nil, running(rulestest.Requests(cpu, "2"),
+			rulestest.Requests(memory, "0")), 37},
 		"a resource that the node lacks": {weights(1, 1, 5), nil, nil, 75},
-		"storage that nobody asks for": {weights(1, 0, 1), []func(*corev1.Node){rulestest.Offering(storage, "1Gi")},
+		"storage that nobody asks for": {weights(1, 0, 1), []func(*corev1.Node){rulestest.Allocatable(storage, "1Gi")},
 			nil, 87},
-		"storage that is in use": {weights(0, 0, 1), []func(*corev1.Node){rulestest.Offering(storage, "4Gi")},
-			running(rulestest.Asking(storage, "1Gi")), 75},
+		"storage that is in use": {weights(0, 0, 1), []func(*corev1.Node){rulestest.Allocatable(storage, "4Gi")},
+			running(rulestest.Requests(storage, "1Gi")), 75},
 		"a node that has none of them":     {weights(0, 0, 1), nil, nil, 0},
 		"Pods without requests count, too": {noderesourcesfit.DefaultWeights(), nil, running(), 71},
 	} {
@@ -174,10 +174,11 @@ func TestScore(t *testing.T) {
 func TestScoreOfFurtherResources(t *testing.T) {
 	weights := []noderesourcesfit.Weight{{Resource: columns.CPU, Weight: 1}, {Resource: columns.Memory, Weight: 1},
 		{Resource: columns.Ephemeral, Weight: 1}}
-	c := rulestest.New(t, rulestest.Node("n", rulestest.Offering(cpu, "0"), rulestest.Offering(storage, "4Gi"))).Run(
-		rulestest.Pod("r", rulestest.OnNode("n"), rulestest.Asking(cpu, "0"), rulestest.Asking(memory, "0"),
-			rulestest.Asking(storage, "1Gi")))
-	p := rulestest.Pod("p", rulestest.Asking(memory, "1Gi"), rulestest.Asking(storage, "2Gi"))
+	c := rulestest.New(t, rulestest.Node("n", rulestest.Allocatable(cpu, "0"),
+		rulestest.Allocatable(storage, "4Gi"))).Run(
+		rulestest.Pod("r", rulestest.OnNode("n"), rulestest.Requests(cpu, "0"), rulestest.Requests(memory, "0"),
+			rulestest.Requests(storage, "1Gi")))
+	p := rulestest.Pod("p", rulestest.Requests(memory, "1Gi"), rulestest.Requests(storage, "2Gi"))
 	if got := c.Scores(noderesourcesfit.Rule(noderesourcesfit.Args{Weights: weights}), p)["n"]; got != (75+25)/2 {
 		t.Errorf("the score is %d, want the mean of 75 and 25", got)
 	}
@@ -191,7 +192,7 @@ func TestKey(t *testing.T) {
 	profile := rules.Profile{Name: "p", Rules: []rules.Rule{rule}}
 	c := rulestest.New(t)
 	key := func(amount string) string {
-		return profile.Key(c.Subject(rulestest.Pod("p", rulestest.Asking(cpu, amount))))
+		return profile.Key(c.Subject(rulestest.Pod("p", rulestest.Requests(cpu, amount))))
 	}
 	if key("1") != key("1000m") || key("1") == key("2") {
 		t.Error("Pods are of one class by what they take")

@@ -42,19 +42,20 @@ func TestStrategyOverResources(t *testing.T) {
 	}{
 		"the most, without the device": {most, nil, 37}, // 25, 50
 		// 25, 50, 75 twice
-		"the most":           {most, []func(*corev1.Pod){rulestest.Asking(gpu, "2")}, 56},
-		"the ratio":          {ratio, nil, 25},                                             // 0 left out
-		"the ratio, rounded": {ratio, []func(*corev1.Pod){rulestest.Asking(gpu, "3")}, 58}, // 25, 75 twice
+		"the most":           {most, []func(*corev1.Pod){rulestest.Requests(gpu, "2")}, 56},
+		"the ratio":          {ratio, nil, 25},                                               // 0 left out
+		"the ratio, rounded": {ratio, []func(*corev1.Pod){rulestest.Requests(gpu, "3")}, 58}, // 25, 75 twice
 		"the number of Pods counts for nothing": {noderesourcesfit.Args{Weights: append(
 			noderesourcesfit.DefaultWeights(), noderesourcesfit.Weight{Resource: columns.Pods, Weight: 50})}, nil, 62},
 		"a device that the node lacks": {noderesourcesfit.Args{Weights: []noderesourcesfit.Weight{{Name: "a/b",
-			Weight: 1}}}, []func(*corev1.Pod){rulestest.Asking("a/b", "1")}, 0},
+			Weight: 1}}}, []func(*corev1.Pod){rulestest.Requests("a/b", "1")}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := rulestest.New(t, rulestest.Node("n", rulestest.Offering(gpu, "4"))).Run(rulestest.Pod("r",
-				rulestest.OnNode("n"), rulestest.Asking(gpu, "1"), rulestest.Asking(cpu, "0"),
-				rulestest.Asking(memory, "0")))
-			p := rulestest.Pod("p", append(test.ask, rulestest.Asking(cpu, "1"), rulestest.Asking(memory, "2Gi"))...)
+			c := rulestest.New(t, rulestest.Node("n", rulestest.Allocatable(gpu, "4"))).Run(rulestest.Pod("r",
+				rulestest.OnNode("n"), rulestest.Requests(gpu, "1"), rulestest.Requests(cpu, "0"),
+				rulestest.Requests(memory, "0")))
+			p := rulestest.Pod("p", append(test.ask, rulestest.Requests(cpu, "1"),
+				rulestest.Requests(memory, "2Gi"))...)
 			if got := c.Scores(noderesourcesfit.Rule(test.args), p); !maps.Equal(got,
 				map[string]int64{"n": test.want}) {
 				t.Errorf("scores are %v, want %d", got, test.want)
@@ -68,10 +69,10 @@ func TestIgnoredResources(t *testing.T) {
 	rule := noderesourcesfit.Rule(noderesourcesfit.Args{Weights: noderesourcesfit.DefaultWeights(),
 		Ignored: func(name corev1.ResourceName) bool { return name == "a/b" }})
 	c := rulestest.New(t, rulestest.Node("n"))
-	if got := c.Refusals(rule, rulestest.Pod("p", rulestest.Asking("a/b", "1")), "n"); got != nil {
+	if got := c.Refusals(rule, rulestest.Pod("p", rulestest.Requests("a/b", "1")), "n"); got != nil {
 		t.Errorf("refused for %q", got)
 	}
-	if got := c.Refusals(rule, rulestest.Pod("p", rulestest.Asking("a/c", "1")), "n"); len(got) != 1 {
+	if got := c.Refusals(rule, rulestest.Pod("p", rulestest.Requests("a/c", "1")), "n"); len(got) != 1 {
 		t.Errorf("refused for %q", got)
 	}
 }

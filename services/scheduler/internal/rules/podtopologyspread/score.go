@@ -22,7 +22,7 @@ func (d Defaults) score(p rules.Pod) *rules.Score {
 	}
 	counts := make([]columns.Count, len(soft))
 	for i, c := range soft {
-		// Of a hostname the Pods on the node itself count, whichever nodes are spread over.
+		// For a hostname the Pods on the node itself count, whichever nodes are spread over.
 		counts[i] = columns.Count{Term: c.term, ByNode: true}
 		if c.TopologyKey != corev1.LabelHostname {
 			counts[i] = columns.Count{Term: c.term, Scope: scope(p, c.TopologySpreadConstraint, required)}

@@ -32,8 +32,8 @@ type Checker struct {
 	compiler  admissioncel.Compiler
 }
 
-// stateless compiles where there are no variables of the object's own. It is made when somebody needs it: whoever has
-// neither webhooks nor policies pays nothing.
+// stateless compiles where there are no variables of the object's own. It is made when it is first needed: a cluster
+// without webhooks and policies pays nothing.
 var stateless = sync.OnceValue(func() admissioncel.Compiler { return admissioncel.NewCompiler(base()) })
 
 func base() *environment.EnvSet {

@@ -124,7 +124,7 @@ func check(t *testing.T, name string, errs field.ErrorList, asked, want, path st
 	}
 }
 
-// A request without a user is nobody's.
+// A request without a user has no rights.
 func TestAskWithoutUser(t *testing.T) {
 	var asked string
 	if errs := rightsOf("", &asked).askForKind(t.Context(), &admissionregistrationv1.ParamKind{}, nil); len(errs) != 1 {

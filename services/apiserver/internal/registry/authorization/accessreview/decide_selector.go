@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// fieldsOf is the field selector that a review asks about. What is not understood is left out: a request with fewer
-// requirements asks for more. Nobody here decides by labels.
+// fieldsOf is the field selector that a review asks about. Requirements that it does not understand are left out: a
+// request with fewer requirements asks for more. No authorizer here decides by labels.
 func fieldsOf(selector *authorizationv1.FieldSelectorAttributes) (fields.Requirements, error) {
 	switch {
 	case selector == nil:

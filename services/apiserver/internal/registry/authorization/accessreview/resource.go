@@ -1,5 +1,4 @@
-// Package accessreview is the group authorization.k8s.io: it says what somebody
-// may do. Nothing of it is stored.
+// Package accessreview is the group authorization.k8s.io: it answers what a user may do. Nothing of it is stored.
 package accessreview
 
 import (

@@ -61,7 +61,7 @@ func (s intervals) count() int32 {
 	return count
 }
 
-// overlaps tells whether an index is in both lists.
+// overlaps reports whether an index is in both lists.
 func (s intervals) overlaps(other intervals) bool {
 	for len(s) > 0 && len(other) > 0 {
 		switch {

@@ -46,8 +46,8 @@ func Validate(j *batchv1.Job) field.ErrorList {
 	return append(errs, validateHostname(j)...)
 }
 
-// ValidateTemplate returns what is wrong with the Job that a CronJob makes again and again. Its selector is generated
-// for each Job anew.
+// ValidateTemplate returns what is wrong with the Job that a CronJob makes again and again. The selector is generated
+// for each Job.
 func ValidateTemplate(template *batchv1.JobTemplateSpec, path *field.Path) field.ErrorList {
 	spec, path := &template.Spec, path.Child("spec")
 	errs := validateSpec(spec, path)

@@ -120,7 +120,7 @@ func validateStart(j, old *batchv1.Job) field.ErrorList {
 		return field.ErrorList{field.Required(path, "startTime cannot be removed for unsuspended job")}
 	case isFinished(old):
 		return field.ErrorList{field.Invalid(path, start, "startTime cannot be updated for finished job")}
-	// Resumed, the Job starts anew, while the last status still says that it is suspended.
+	// Resumed, the Job starts again, while the last status still says that it is suspended.
 	case start != nil && !suspended && !isTrue(old, batchv1.JobSuspended):
 		return field.ErrorList{field.Invalid(path, start, "startTime cannot be updated for unsuspended job")}
 	}

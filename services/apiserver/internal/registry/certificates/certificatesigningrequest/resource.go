@@ -1,6 +1,6 @@
-// Package certificatesigningrequest is the resource CertificateSigningRequest of group certificates.k8s.io: somebody
-// asks a signer for a certificate, somebody else approves it, and the signer issues it. What is asked for, and who
-// asks, never changes. Who may approve and sign is what the admission plugins of certificaterequests say.
+// Package certificatesigningrequest is the resource CertificateSigningRequest of group certificates.k8s.io: a client
+// requests a certificate of a signer, an approver approves it, and the signer issues it. The request and the requester
+// never change. The admission plugins of certificaterequests decide who may approve and sign.
 package certificatesigningrequest
 
 import (

@@ -21,8 +21,8 @@ type Input struct {
 	Leases []coordinationv1.Lease
 }
 
-// Decide tells of each component, by name, whether it is well: the store if it answers, a daemon if somebody holds one
-// of its Leases. Where the daemons run, and whether in one process or several, does not matter.
+// Decide returns for each component, by name, whether it is healthy: the store if it answers, a daemon if a process
+// holds one of its Leases. Where the daemons run, and whether in one process or several, does not matter.
 func Decide(in Input) []corev1.ComponentStatus {
 	return []corev1.ComponentStatus{
 		component("controller-manager", unled(in, "workload-controllers")),
@@ -41,7 +41,7 @@ func component(name string, matter error) corev1.ComponentStatus {
 		Conditions: []corev1.ComponentCondition{condition}}
 }
 
-// unled says that nobody holds a Lease of the daemon; nil: somebody does.
+// unled returns an error if no process holds a Lease of the daemon; nil if one does.
 func unled(in Input, daemon string) error {
 	var latest *coordinationv1.Lease
 	for i := range in.Leases {
@@ -63,7 +63,7 @@ func unled(in Input, daemon string) error {
 		latest.Spec.RenewTime.UTC().Format(time.RFC3339))
 }
 
-// isHeld tells whether a Lease that has been renewed names a holder and has not run out.
+// isHeld reports whether a Lease that has been renewed names a holder and has not expired.
 func isHeld(lease *coordinationv1.LeaseSpec, now time.Time) bool {
 	return lease.HolderIdentity != nil && *lease.HolderIdentity != "" && lease.LeaseDurationSeconds != nil &&
 		!now.After(lease.RenewTime.Add(seconds.Of(*lease.LeaseDurationSeconds)))

@@ -91,7 +91,7 @@ func statusCell(c *corev1.ComponentStatus) any {
 	return "Unhealthy"
 }
 
-// healthy is the condition that tells whether the component is well, empty where there is none.
+// healthy is the condition for the health of the component, empty if there is none.
 func healthy(c *corev1.ComponentStatus) corev1.ComponentCondition {
 	for _, condition := range c.Conditions {
 		if condition.Type == corev1.ComponentHealthy {

@@ -32,7 +32,7 @@ func Validate(l *corev1.LimitRange) field.ErrorList {
 	return errs
 }
 
-// limitType wants a type of the API, or one that its prefix marks as somebody's own.
+// limitType requires a type of the API, or one with a domain as its prefix.
 func limitType(name string) []string {
 	switch corev1.LimitType(name) {
 	case corev1.LimitTypeContainer, corev1.LimitTypePod, corev1.LimitTypePersistentVolumeClaim:

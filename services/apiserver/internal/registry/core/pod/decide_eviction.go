@@ -28,8 +28,8 @@ type evictionWay struct {
 	asSeen bool
 }
 
-// judgeEviction says how a Pod may be evicted, given the budgets of its namespace. What is not running disturbs nobody,
-// nor does a Pod that is not ready where the others suffice.
+// judgeEviction says how a Pod may be evicted, given the budgets of its namespace. The eviction of a Pod that does not
+// run disrupts nothing, nor does that of a Pod that is not ready while enough others are.
 func judgeEviction(pod *corev1.Pod, budgets []policyv1.PodDisruptionBudget) (evictionWay, error) {
 	switch {
 	case podview.IsTerminal(pod), pod.DeletionTimestamp != nil:
@@ -65,7 +65,7 @@ func budgetsOf(pod *corev1.Pod, budgets []policyv1.PodDisruptionBudget) []*polic
 	return matching
 }
 
-// sparesUnready tells whether Pods that are not ready go without spending.
+// sparesUnready reports whether the eviction of a Pod that is not ready spends nothing of the budget.
 func sparesUnready(budget *policyv1.PodDisruptionBudget) bool {
 	if ptr.Deref(budget.Spec.UnhealthyPodEvictionPolicy, policyv1.IfHealthyBudget) == policyv1.AlwaysAllow {
 		return true

@@ -21,7 +21,7 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
-// evictionTries is how often an eviction looks at a Pod anew that changes while it is judged.
+// evictionTries is how often an eviction reads a Pod again that changes while it is judged.
 const evictionTries = 10
 
 // errPodChanged is that a Pod is not what it was when it was judged.

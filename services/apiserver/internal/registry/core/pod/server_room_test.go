@@ -54,7 +54,7 @@ func testBindNowhere(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 // testBindFull: what the node's agent would refuse is not bound, and what ends makes room.
 func testBindFull(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 	addNode(t, c.Server, "small", "1", "3")
-	direct := asking("direct", "600m") // counts although nobody bound it
+	direct := asking("direct", "600m") // counts although no scheduler bound it
 	direct.Spec.NodeName = "small"
 	create(t, pods, direct)
 	for _, name := range []string{"next", "fits", "third", "fourth"} {

@@ -67,7 +67,7 @@ func validateAmounts(amounts corev1.ResourceList, path *field.Path) field.ErrorL
 	return errs
 }
 
-// isKnown tells whether quotas know the resource: one of the API's, or any that a domain marks as somebody's.
+// isKnown reports whether quotas know the resource: one of the API's, or any with a domain as its prefix.
 func isKnown(name corev1.ResourceName) bool {
 	plain := strings.TrimPrefix(string(name), corev1.DefaultResourceRequestsPrefix)
 	return strings.Contains(string(name), "/") || objectCounts.Has(name) || podAmounts.Has(name) ||
@@ -75,12 +75,12 @@ func isKnown(name corev1.ResourceName) bool {
 		len(validation.IsQualifiedName(string(name))) > 0
 }
 
-// isCount tells whether the resource is a number of objects.
+// isCount reports whether the resource is a number of objects.
 func isCount(name corev1.ResourceName) bool {
 	return objectCounts.Has(name) || strings.HasPrefix(string(name), "count/")
 }
 
-// takes tells whether a quota of the scope can bound the resource.
+// takes reports whether a quota of the scope can bound the resource.
 func takes(scope corev1.ResourceQuotaScope, name corev1.ResourceName) bool {
 	switch scope {
 	case corev1.ResourceQuotaScopeBestEffort:
@@ -185,7 +185,7 @@ func validateValues(requirement *corev1.ScopedResourceSelectorRequirement, path 
 	return nil
 }
 
-// hasNoValues tells whether objects are in the scope or not, and have no value of it.
+// hasNoValues reports whether objects are either in the scope or not, without a value.
 func hasNoValues(scope corev1.ResourceQuotaScope) bool {
 	return scope != corev1.ResourceQuotaScopePriorityClass && scope != corev1.ResourceQuotaScopeVolumeAttributesClass &&
 		knownScopes.Has(scope)

@@ -54,8 +54,8 @@ func impliedPolicy(spec *corev1.ServiceSpec, anywhere bool) corev1.IPFamilyPolic
 	return corev1.IPFamilyPolicySingleStack
 }
 
-// keepsFamilies tells whether nothing is asked of a Service that prefers two families: it neither gains nor loses one
-// by a write that is about something else after the cluster did.
+// keepsFamilies reports whether a write to a Service that prefers two families requests no change of them: the Service
+// neither gains nor loses a family by a write about something else after the cluster did.
 func keepsFamilies(now, was *corev1.ServiceSpec) bool {
 	const prefer = corev1.IPFamilyPolicyPreferDualStack
 	return ptr.Deref(now.IPFamilyPolicy, "") == prefer && ptr.Deref(was.IPFamilyPolicy, "") == prefer &&

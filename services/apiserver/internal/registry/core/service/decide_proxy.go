@@ -57,7 +57,7 @@ func backends(namespace, port string, parts []discoveryv1.EndpointSlice) []backe
 	return found
 }
 
-// isAt tells whether the Pod has the address.
+// isAt reports whether the Pod has the address.
 func isAt(p *corev1.Pod, ip string) bool {
 	return p.Status.PodIP == ip || slices.ContainsFunc(p.Status.PodIPs, func(has corev1.PodIP) bool {
 		return has.IP == ip

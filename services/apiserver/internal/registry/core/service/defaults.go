@@ -63,7 +63,7 @@ func defaultIngress(ingress []corev1.LoadBalancerIngress) {
 	}
 }
 
-// needsClusterIP tells whether a Service of this type has a cluster IP, be it None.
+// needsClusterIP reports whether a Service of this type has a cluster IP, be it None.
 func needsClusterIP(spec *corev1.ServiceSpec) bool {
 	switch spec.Type {
 	case corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer:
@@ -72,24 +72,24 @@ func needsClusterIP(spec *corev1.ServiceSpec) bool {
 	return false
 }
 
-// needsNodePorts tells whether each port of the Service is to be open on the Nodes.
+// needsNodePorts reports whether each port of the Service is to be open on the Nodes.
 func needsNodePorts(spec *corev1.ServiceSpec) bool {
 	return spec.Type == corev1.ServiceTypeNodePort ||
 		spec.Type == corev1.ServiceTypeLoadBalancer && ptr.Deref(spec.AllocateLoadBalancerNodePorts, true)
 }
 
-// mayHaveNodePorts tells whether a client may ask for node ports.
+// mayHaveNodePorts reports whether a client may ask for node ports.
 func mayHaveNodePorts(spec *corev1.ServiceSpec) bool {
 	return spec.Type == corev1.ServiceTypeNodePort || spec.Type == corev1.ServiceTypeLoadBalancer
 }
 
-// needsHealthCheckPort tells whether a load balancer asks the Nodes which of them have Pods.
+// needsHealthCheckPort reports whether a load balancer asks the Nodes which of them have Pods.
 func needsHealthCheckPort(spec *corev1.ServiceSpec) bool {
 	return spec.Type == corev1.ServiceTypeLoadBalancer &&
 		spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
-// externallyAccessible tells whether traffic from outside the cluster can reach the Service.
+// externallyAccessible reports whether traffic from outside the cluster can reach the Service.
 func externallyAccessible(spec *corev1.ServiceSpec) bool {
 	return mayHaveNodePorts(spec) || spec.Type == corev1.ServiceTypeClusterIP && len(spec.ExternalIPs) > 0
 }

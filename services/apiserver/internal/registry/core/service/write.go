@@ -33,8 +33,8 @@ type storage struct {
 	allocations *alloc.Store
 }
 
-// Create stores a new Service. Its addresses name it, so a name that is to be made up is made up first, and anew if
-// somebody has it.
+// Create stores a new Service. Its addresses are recorded by its name, so a generated name is generated first, and
+// again if another Service has it.
 func (s *storage) Create(ctx context.Context, obj runtime.Object, validate genericrest.ValidateObjectFunc,
 	options *metav1.CreateOptions) (runtime.Object, error) {
 	service := obj.(*corev1.Service)
@@ -114,8 +114,9 @@ func (s *storage) settle(ctx context.Context, r *reservation, stored runtime.Obj
 	}
 }
 
-// refused tells whether err proves that nothing was written. After any other error the write may count all the same:
-// what it took must not be given to somebody else, and if it is unused, an audit finds it.
+// refused reports whether err proves that nothing was written. After any other error the write may count all the same:
+// the addresses and ports that it took must not be given to another Service, and if they are unused, an audit finds
+// them.
 func refused(err error) bool {
 	switch apierrors.ReasonForError(err) {
 	case metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonConflict,

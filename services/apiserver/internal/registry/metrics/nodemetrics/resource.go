@@ -1,4 +1,4 @@
-// Package nodemetrics is metrics.k8s.io's "nodes": what nodes use, as their agents say when somebody asks.
+// Package nodemetrics is metrics.k8s.io's "nodes": what nodes use, as their agents say on request.
 package nodemetrics
 
 import (
@@ -42,7 +42,7 @@ type reader struct {
 func (r reader) get(ctx context.Context, _, name string) (*metricsv1.NodeMetrics, error) {
 	node, err := r.nodes.Node(ctx, name)
 	if apierrors.IsNotFound(err) {
-		// Made anew: the store names the resource of the request in ctx, which is this one.
+		// A new error: the store names the resource of the request in ctx, which is this one.
 		return nil, apierrors.NewNotFound(corev1.Resource("nodes"), name)
 	}
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package podmetrics is metrics.k8s.io's "pods": what the containers of Pods use, as the agents of their nodes say when
-// somebody asks.
+// Package podmetrics is metrics.k8s.io's "pods": what the containers of Pods use, as the agents of their nodes say on
+// request.
 package podmetrics
 
 import (
@@ -43,7 +43,7 @@ type reader struct {
 func (r reader) get(ctx context.Context, namespace, name string) (*metricsv1.PodMetrics, error) {
 	pod, err := r.pods.Pod(ctx, namespace, name)
 	if apierrors.IsNotFound(err) {
-		// Made anew: the store names the resource of the request in ctx, which is this one.
+		// A new error: the store names the resource of the request in ctx, which is this one.
 		return nil, apierrors.NewNotFound(corev1.Resource("pods"), name)
 	}
 	if err != nil {

@@ -131,7 +131,7 @@ func parseRange(text string, path *field.Path) (netip.Prefix, field.ErrorList) {
 	return prefix, nil
 }
 
-// within tells whether every address of inner, and not only they, is in outer.
+// within reports whether inner is a proper subset of outer.
 func within(inner, outer netip.Prefix) bool {
 	return outer.Bits() < inner.Bits() && outer.Contains(inner.Addr())
 }

@@ -1,5 +1,5 @@
-// Package escalation serves the roles and bindings of group rbac.authorization.k8s.io behind a guard: nobody grants
-// what they do not have.
+// Package escalation serves the roles and bindings of group rbac.authorization.k8s.io behind a guard: a user cannot
+// grant rights that the user does not have.
 package escalation
 
 import (
@@ -36,7 +36,7 @@ type Authority interface {
 	RoleRules(ctx context.Context, ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error)
 }
 
-// Grant is what an object would allow somebody to do.
+// Grant is what an object would allow its subjects to do.
 type Grant struct {
 	// Rules are what is granted.
 	Rules []rbacv1.PolicyRule

@@ -13,8 +13,8 @@ import (
 // Namespaces reads a Namespace.
 type Namespaces func(ctx context.Context, name string) (*corev1.Namespace, error)
 
-// AllowAdmin returns what is wrong with asking as an administrator, at the path, for devices that others may have:
-// only namespaces that say so let their users do that. Without a path nobody asks.
+// AllowAdmin returns what is wrong with a request for admin access, at the path, to devices that others may have: only
+// namespaces with a label let their users do that. Without a path there is no such request.
 func (n Namespaces) AllowAdmin(ctx context.Context, namespace string, asks *field.Path) field.ErrorList {
 	if asks == nil {
 		return nil

@@ -70,7 +70,7 @@ func ValidateClaim(spec *resourcev1.ResourceClaimSpec, path *field.Path) field.E
 	return errs
 }
 
-// TooMany tells whether a list is longer than it may be: then nobody looks at what is in the lists, which could be
+// TooMany reports whether a list is longer than allowed: then the content of the lists is not validated, which could be
 // much.
 func TooMany(errs field.ErrorList) bool {
 	for _, err := range errs {

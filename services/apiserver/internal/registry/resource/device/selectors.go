@@ -69,8 +69,8 @@ func (s *Selectors) validate(expression string, path *field.Path) field.ErrorLis
 	return errs
 }
 
-// compile returns what is wrong with an expression, of which the field is not said. The compiler is made when somebody
-// needs it: whoever has no devices pays nothing.
+// compile returns what is wrong with an expression, without the field. The compiler is made when it is first needed: a
+// cluster without devices pays nothing.
 func (s *Selectors) compile(expression string) field.ErrorList {
 	if len(expression) > resourcev1.CELSelectorExpressionMaxLength {
 		return field.ErrorList{field.TooLong(nil, "", resourcev1.CELSelectorExpressionMaxLength)}

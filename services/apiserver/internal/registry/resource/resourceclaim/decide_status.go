@@ -54,7 +54,7 @@ func prepareStatus(c, old *claim) {
 	}
 }
 
-// rebinds tells whether a write gives the claim devices, takes them, or changes for whom they are.
+// rebinds reports whether a write gives the claim devices, takes them, or changes for whom they are.
 func rebinds(now, was *resourcev1.ResourceClaimStatus) bool {
 	return !equality.Semantic.DeepEqual(now.Allocation, was.Allocation) ||
 		!equality.Semantic.DeepEqual(now.ReservedFor, was.ReservedFor)

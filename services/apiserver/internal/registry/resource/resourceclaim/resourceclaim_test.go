@@ -198,7 +198,7 @@ func network(addresses ...string) func(*resourcev1.AllocatedDeviceStatus) {
 	}
 }
 
-// A claim that goes serves who it serves, and nobody else.
+// A claim that is being deleted keeps its consumers, and takes no others.
 func TestNobodyComesToAClaimThatGoes(t *testing.T) {
 	old := newClaim(has("gpu-0"), serves(2))
 	old.DeletionTimestamp = ptr.To(metav1.Unix(1, 0))

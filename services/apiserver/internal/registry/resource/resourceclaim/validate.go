@@ -62,7 +62,7 @@ func boundDevices(devices []resourcev1.AllocatedDeviceStatus) field.ErrorList {
 	return nil
 }
 
-// validateReservations wants devices that are for somebody to be there, and nobody to come to a claim that goes.
+// validateReservations requires devices if there are consumers, and no new consumers for a claim that is being deleted.
 func validateReservations(c, old *claim) field.ErrorList {
 	var errs field.ErrorList
 	at := statusPath.Child("reservedFor")

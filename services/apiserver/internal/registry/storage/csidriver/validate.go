@@ -12,7 +12,7 @@ import (
 
 var specPath = field.NewPath("spec")
 
-// The API's bounds, in seconds: how long a token lives, and how often a node may count its volumes anew.
+// The API's bounds, in seconds: how long a token lives, and how often a node may count its volumes again.
 const (
 	minTokenSeconds  = 10 * 60
 	maxTokenSeconds  = 1 << 32

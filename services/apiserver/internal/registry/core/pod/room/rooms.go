@@ -125,7 +125,7 @@ func (r *Rooms) followOnce() {
 	}
 }
 
-// note takes in one event; false: the Pods must be read anew.
+// note takes in one event; false: the Pods must be read again.
 func (r *Rooms) note(event watch.Event) bool {
 	object := event.Object
 	if shared, ok := object.(runtime.CacheableObject); ok {

@@ -102,7 +102,7 @@ func (s *storage) Create(ctx context.Context, name string, obj runtime.Object,
 			return nil, err
 		}
 	}
-	if len(req.Spec.Audiences) == 0 { // admission is to see whether somebody asked for them
+	if len(req.Spec.Audiences) == 0 { // admission is to see whether the client asked for them
 		req.Spec.Audiences = s.config.Audiences
 	}
 	bound, err := s.bound(ctx, account, req.Spec.BoundObjectRef)
