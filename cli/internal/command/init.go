@@ -4,17 +4,20 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
+	"net/netip"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"keelson.dev/cli/internal/discovery"
 	"keelson.dev/cli/internal/mesh"
 	"keelson.dev/cli/internal/plan"
 )
 
 func newInit(g *global) *cobra.Command {
-	flags, node := &meshFlags{}, ""
+	flags, node, endpoint := &meshFlags{}, "", ""
 	command := &cobra.Command{
 		Use: "init",
 		Short: "make this machine a mesh of one node, whose daemons systemd or keel itself runs; run again, it " +
@@ -26,12 +29,37 @@ func newInit(g *global) *cobra.Command {
 				return usageError{err}
 			}
 			options.NodeName = node
+			if options.Endpoint, err = parseEndpoint(endpoint); err != nil {
+				return usageError{err}
+			}
 			return flags.run(c, func(ctx context.Context) error { return initialize(ctx, c.OutOrStdout(), options) })
 		},
 	}
 	flags.add(command.Flags(), 5*time.Minute, "port of the apiserver; default: 6443, later as it is")
 	command.Flags().StringVar(&node, "node-name", "", "name of the node; default: the host's, later as it is")
+	command.Flags().StringVar(&endpoint, "control-plane-endpoint", "", "HOST[:PORT], a name or an address that leads "+
+		"to a live machine of the control plane, by which other machines reach the mesh; default: the address of this "+
+		"machine, later as it is")
 	return command
+}
+
+// parseEndpoint reads where other machines reach the control plane.
+func parseEndpoint(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	endpoint, err := discovery.ParseAddress(text)
+	if err != nil {
+		return "", fmt.Errorf("--control-plane-endpoint: %q must be a name or an address, with a port if it is not "+
+			"6443, for example mesh.example.com:6443", text)
+	}
+	host, _, _ := net.SplitHostPort(endpoint) // as ParseAddress has made it
+	address, err := netip.ParseAddr(host)
+	if host == "localhost" || err == nil && (address.IsLoopback() || address.IsUnspecified()) {
+		return "", fmt.Errorf("--control-plane-endpoint: %q leads each machine to itself: give a name or an address "+
+			"that leads to the control plane from every machine", text)
+	}
+	return endpoint, nil
 }
 
 func initialize(ctx context.Context, out io.Writer, options mesh.Options) error {

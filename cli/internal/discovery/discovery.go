@@ -110,10 +110,10 @@ func find(ctx context.Context, address string, token Token, pins []string, there
 	return found, err
 }
 
-// Authorities asks the mesh at a URL whom it trusts now, and returns them in PEM. The answer is believed because an
-// authority that is trusted already vouches for who gives it, perhaps by the certificate in which it vouches for the
-// one that signs now. Nobody has to be anybody to ask.
-func Authorities(ctx context.Context, server string, trusted []byte) ([]byte, error) {
+// Refresh asks the mesh at a URL where its apiserver is now and whom it trusts; the settings are not asked for. The
+// answer is believed because an authority that is trusted already vouches for who gives it, perhaps by the certificate
+// in which it vouches for the one that signs now. It takes no credentials.
+func Refresh(ctx context.Context, server string, trusted []byte) (*Mesh, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(trusted) {
 		return nil, errors.New("there is no authority to believe the mesh by")
@@ -137,7 +137,7 @@ func Authorities(ctx context.Context, server string, trusted []byte) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	return cluster.CertificateAuthorityData, nil
+	return &Mesh{Server: cluster.Server, CA: cluster.CertificateAuthorityData}, nil
 }
 
 // Living tells whether the mesh has a node of that name that is ready: another machine, which must not lose its name.

@@ -25,6 +25,8 @@ type Bundle struct {
 	Encryption []byte `json:"encryption,omitempty"`
 	// Stores are the URLs at which the store is reached that the machine gets a copy of.
 	Stores []string `json:"stores"`
+	// Endpoint is the HOST:PORT at which other machines reach the control plane; empty where it has none of its own.
+	Endpoint string `json:"controlPlaneEndpoint,omitempty"`
 }
 
 // bundleVersion is the one that this keel writes and follows.

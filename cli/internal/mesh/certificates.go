@@ -29,6 +29,7 @@ func (m *Mesh) wantedCertificates() ([]plan.Certificate, error) {
 	return plan.DecidePKI(plan.PKIInput{
 		Addresses: addresses, HostName: name, Service: m.State.Ranges.Service.IPv4, Domain: m.State.Domain,
 		Nodes: m.State.NodeNames(), Between: m.State.Ranges.Nodes.IPv4, Store: m.State.Ports[plan.StorePort] != 0,
+		Endpoint: m.State.Endpoint,
 	}), nil
 }
 

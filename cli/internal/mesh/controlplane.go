@@ -76,7 +76,7 @@ func (c *controlPlane) settle(ctx context.Context, options Options) error {
 		if err := c.adopt(&options); err != nil {
 			return err
 		}
-		c.State.StorePeers = c.bundle.Stores
+		c.State.StorePeers, c.State.Endpoint = c.bundle.Stores, c.bundle.Endpoint
 	}
 	c.State.Units, c.State.ControlPlane = true, true
 	if options.NodeName, err = c.nodeName(options.NodeName); err != nil {

@@ -70,8 +70,13 @@ func (b *controlPlaneBed) mustJoin(t *testing.T) {
 func TestJoinControlPlane(t *testing.T) {
 	b := newControlPlaneBed(t)
 	b.bundle.Encryption = []byte("kind: EncryptionConfiguration\n")
+	b.bundle.Endpoint = "mesh.example.com:6443"
 	b.seal(t)
 	b.mustJoin(t)
+	b.serves(t, "mesh.example.com")
+	if got := b.reachedAt(t); got != "mesh.example.com:6443" {
+		t.Errorf("it has others join at %s", got)
+	}
 	for _, name := range plan.SharedFiles() {
 		got, err := os.ReadFile(b.layout.PKI(name))
 		if want := b.bundle.Files[name]; err != nil || !bytes.Equal(got, want) {

@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"cmp"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -45,6 +46,8 @@ type fakeAPI struct {
 	skew time.Duration
 	// patch is what was written last.
 	patch string
+	// said is the URL at which it says that the mesh is; empty for its own.
+	said string
 
 	// shown is its certificate.
 	shown atomic.Pointer[tls.Certificate]
@@ -153,7 +156,7 @@ func (f *fakeAPI) info() map[string]string {
 	if err != nil {
 		panic(err)
 	}
-	values, err := invite.Input{Server: f.URL, CA: authority}.ClusterInfo()
+	values, err := invite.Input{Server: cmp.Or(f.said, f.URL), CA: authority}.ClusterInfo()
 	if err != nil {
 		panic(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// follow asks the mesh of a machine that has joined whom it trusts now, once. Where the mesh does not say, the machine
-// goes on with whom it trusts.
+// follow asks the mesh of a machine that has joined, once, whom it trusts now and where it is. Where the mesh does not
+// answer, the machine goes on with what it knows.
 func (w *worker) follow(ctx context.Context, joined bool) error {
 	if w.asked {
 		return nil
@@ -31,12 +31,21 @@ func (w *worker) follow(ctx context.Context, joined bool) error {
 	if own == nil || !joined {
 		return nil
 	}
-	now, err := discovery.Authorities(ctx, w.State.Server, own)
+	now, err := discovery.Refresh(ctx, w.State.Server, own)
 	if err != nil {
 		w.say("    the mesh does not say whom it trusts, and this machine keeps its authority: %v", err)
 		return nil
 	}
-	w.trusts = now
+	w.trusts = now.CA
+	if now.Server == w.State.Server {
+		return nil
+	}
+	if _, err := discovery.Refresh(ctx, now.Server, now.CA); err != nil {
+		w.say("    the mesh says that it is at %s, and this machine goes on with %s: %v", now.Server, w.State.Server,
+			err)
+		return nil
+	}
+	w.server = now.Server
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -90,7 +91,7 @@ func (m *Mesh) settle(ctx context.Context, options Options) error {
 			return err
 		}
 	}
-	m.State.Units = true
+	m.State.Units, m.State.Endpoint = true, cmp.Or(options.Endpoint, m.State.Endpoint)
 	if options.NodeName, err = m.nodeName(options.NodeName); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -190,6 +191,60 @@ func TestInitAgain(t *testing.T) {
 	}
 	if again, err := os.ReadFile(b.layout.PKI("ca.crt")); err != nil || !bytes.Equal(again, authority) {
 		t.Errorf("the CA is another one: %v", err)
+	}
+}
+
+// Other machines reach a mesh with an endpoint there, also after a run that does not name it, and the apiserver is
+// restarted with a certificate for it.
+func TestInitWithAnEndpoint(t *testing.T) {
+	b := newBed(t)
+	b.mustInit(t)
+	own := b.reachedAt(t)
+	for _, row := range []struct{ endpoint, want, host, calls string }{
+		{"", own, "", ""},
+		{"mesh.example.com:7443", "mesh.example.com:7443", "mesh.example.com",
+			"daemon-reload\nrestart keelson-apiserver.service"},
+		{"", "mesh.example.com:7443", "mesh.example.com", ""},
+		{"192.0.2.100:6443", "192.0.2.100:6443", "192.0.2.100", "daemon-reload\nrestart keelson-apiserver.service"},
+	} {
+		b.options.Endpoint = row.endpoint
+		b.mustInit(t)
+		if got := strings.Join(b.calls, "\n"); got != row.calls {
+			t.Errorf("with endpoint %q systemctl was told\n%s\nwant\n%s", row.endpoint, got, row.calls)
+		}
+		if got := b.reachedAt(t); got != row.want {
+			t.Errorf("with endpoint %q others reach it at %s, want %s", row.endpoint, got, row.want)
+		}
+		if row.host != "" {
+			b.serves(t, row.host)
+		}
+	}
+}
+
+// reachedAt is where other machines reach the mesh.
+func (b *bed) reachedAt(t *testing.T) string {
+	t.Helper()
+	m := b.mesh()
+	var err error
+	if m.State, err = state.Load(b.layout); err != nil {
+		t.Fatal(err)
+	}
+	address, err := m.joinAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+// serves sees that the certificate of the apiserver is for a host.
+func (b *bed) serves(t *testing.T, host string) {
+	t.Helper()
+	pair, err := tls.LoadX509KeyPair(b.layout.PKI("apiserver.crt"), b.layout.PKI("apiserver.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pair.Leaf.VerifyHostname(host); err != nil {
+		t.Error(err)
 	}
 }
 

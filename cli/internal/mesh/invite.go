@@ -64,10 +64,13 @@ func (m *Mesh) JoinCommand(ctx context.Context, life time.Duration, description 
 	return token, invite.JoinCommand(address, token, pins), nil
 }
 
-// joinAddress is where other machines reach the apiserver.
+// joinAddress is the HOST:PORT at which other machines reach the apiserver.
 func (m *Mesh) joinAddress() (string, error) {
 	if !m.State.Units {
 		return "", errors.New("machines join a mesh of keel init; keel up has all of its nodes on one machine")
+	}
+	if m.State.Endpoint != "" {
+		return m.State.Endpoint, nil
 	}
 	_, advertise, err := m.addresses()
 	if err != nil {

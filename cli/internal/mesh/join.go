@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,9 +37,11 @@ type worker struct {
 	*Mesh
 	// found is the mesh that was asked for, once it has answered.
 	found *discovery.Mesh
-	// trusts are the authorities, in PEM, by which a machine that has joined before knows its mesh; asked tells that
-	// the mesh was asked whom it trusts now, or is not to be.
+	// trusts are the authorities, in PEM, by which a machine that has joined before knows its mesh, and server is the
+	// URL at which the mesh says that it is now; empty where it does not say. asked reports whether the mesh was asked
+	// for both, or is not to be.
 	trusts []byte
+	server string
 	asked  bool
 }
 
@@ -114,7 +117,7 @@ func (w *worker) settle(ctx context.Context, options Options) error {
 			return err
 		}
 	}
-	w.State.Units = true
+	w.State.Server, w.State.Units = cmp.Or(w.server, w.State.Server), true
 	if options.NodeName, err = w.nodeName(options.NodeName); err != nil {
 		return err
 	}
@@ -176,11 +179,7 @@ func (w *worker) adopt(options *Options) error {
 	if err := w.sameMesh(w.trusts); err != nil {
 		return err
 	}
-	if server := w.State.Server; server != "" && server != w.found.Server {
-		return fmt.Errorf("--data-dir: %s is of a worker of the mesh when it was at %s, and now it is at %s: keel "+
-			"reset ends it; remove the folder then", w.Layout.Dir, server, w.found.Server)
-	}
-	w.State.Server = w.found.Server
+	w.server = w.found.Server
 	w.adoptSettings(options)
 	return nil
 }
@@ -264,7 +263,8 @@ func (w *worker) prepare(options Options) error {
 		bundle = w.found.CA
 	}
 	if len(bundle) > 0 {
-		if err := pki.EnsureForeignAuthorities(w.Layout, w.workerFiles().Kubeconfig(), bundle); err != nil {
+		agent := w.workerFiles().Kubeconfig()
+		if err := pki.EnsureForeignAuthorities(w.Layout, agent, w.State.Server, bundle); err != nil {
 			return err
 		}
 	}

@@ -214,6 +214,55 @@ func TestAWorkerStaysWithItsMesh(t *testing.T) {
 	b.expect(t)
 }
 
+// A worker reaches the mesh where the mesh says that it is, and its agent is restarted for that alone; whether it is
+// asked to join there or is brought up to date.
+func TestAWorkerFollowsItsMesh(t *testing.T) {
+	for name, asked := range map[string]bool{"joined again": true, "brought up to date": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newJoinBed(t)
+			b.mustJoin(t)
+			nodeIP, there := b.options.Join.NodeIP, strings.Replace(b.api.URL, "127.0.0.1", "localhost", 1)
+			b.api.change(func() { b.api.said = there })
+			b.options.Join = &Joining{}
+			if asked {
+				b.options.Join = b.api.joining(t)
+				b.options.Join.NodeIP = nodeIP
+			}
+			b.mustJoin(t)
+			if want := []string{"daemon-reload", "restart keelson-nodeagent.service"}; !slices.Equal(b.calls, want) {
+				t.Errorf("systemctl was told %v, want %v", b.calls, want)
+			}
+			agent, err := os.ReadFile(b.layout.Node("vm").Kubeconfig())
+			if err != nil || !strings.Contains(string(agent), "server: "+there+"\n") {
+				t.Errorf("the agent goes on by %s, %v", agent, err)
+			}
+			b.options.Join = &Joining{}
+			b.mustJoin(t)
+			if recorded, err := state.Load(b.layout); len(b.calls) > 0 || err != nil || recorded.Server != there {
+				t.Errorf("once more systemctl was told %v, and %s is recorded, %v", b.calls, recorded.Server, err)
+			}
+		})
+	}
+}
+
+// A worker does not go where nothing answers it.
+func TestAWorkerStaysWhereItIsAnswered(t *testing.T) {
+	b := newJoinBed(t)
+	b.mustJoin(t)
+	b.api.change(func() { b.api.said = "https://127.0.0.1:1" })
+	b.options.Join = &Joining{}
+	b.out.Reset()
+	b.mustJoin(t)
+	recorded, err := state.Load(b.layout)
+	if err != nil || recorded.Server != b.api.URL || len(b.calls) > 0 {
+		t.Errorf("it is at %s (%v), and systemctl was told %v", recorded.Server, err, b.calls)
+	}
+	want := "the mesh says that it is at https://127.0.0.1:1, and this machine goes on with " + b.api.URL + ": no api"
+	if !strings.Contains(b.out.String(), want) {
+		t.Errorf("it says\n%s", b.out.String())
+	}
+}
+
 // After a reset the node's certificates are there, and keel join goes on from them.
 func TestResetOfAWorker(t *testing.T) {
 	for call := 1; ; call++ {

@@ -64,7 +64,7 @@ func (m *Mesh) bundle(ctx context.Context) (b invite.Bundle, flags []string, err
 	if b.Files, err = pki.ReadShared(m.Layout); err != nil {
 		return b, nil, err
 	}
-	b.Stores = append([]string{own}, m.State.StorePeers...)
+	b.Stores, b.Endpoint = append([]string{own}, m.State.StorePeers...), m.State.Endpoint
 	running, err := m.runningArgs(ctx)
 	if err != nil {
 		return b, nil, err

@@ -29,6 +29,8 @@ type Options struct {
 	PodNetwork, ServiceProxy, DNS, Domain string
 	// CgroupDriver is plan.Cgroupfs or plan.Systemd; empty keeps what there is.
 	CgroupDriver string
+	// Endpoint is the HOST:PORT at which other machines reach the control plane; empty keeps what there is.
+	Endpoint string
 	// NodeName is that of the machine's own node; empty keeps what there is.
 	NodeName string
 	// Programs and Images are the folders of the programs and of the image archives.

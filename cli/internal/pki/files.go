@@ -115,9 +115,10 @@ func ensureFile(path string, content []byte) error {
 }
 
 // EnsureForeignAuthorities writes the authorities of a mesh of which another machine has the key, and has the agent's
-// kubeconfig name them, if there is one. The bundle is written last: the agent is started anew for it.
-func EnsureForeignAuthorities(layout plan.Layout, agentKubeconfig string, bundle []byte) error {
-	if err := ensureTrusted(agentKubeconfig, bundle); err != nil {
+// kubeconfig name them and the URL of the mesh, if there is one. The bundle is written last: the agent is restarted for
+// it.
+func EnsureForeignAuthorities(layout plan.Layout, agentKubeconfig, server string, bundle []byte) error {
+	if err := ensureCluster(agentKubeconfig, server, bundle); err != nil {
 		return err
 	}
 	return ensureFile(layout.PKI("ca.crt"), bundle)

@@ -31,8 +31,9 @@ func EnsureBootstrapKubeconfig(path, server string, authority []byte, token stri
 	return ensureKubeconfig(path, "bootstrap", server, authority, &clientcmdapi.AuthInfo{Token: token})
 }
 
-// ensureTrusted has every cluster of a kubeconfig that is there be known by the authorities, and changes nothing else.
-func ensureTrusted(path string, authorities []byte) error {
+// ensureCluster has a kubeconfig that is there reach its cluster at a URL and know it by the authorities, and changes
+// nothing else.
+func ensureCluster(path, server string, authorities []byte) error {
 	config, err := clientcmd.LoadFromFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -41,6 +42,7 @@ func ensureTrusted(path string, authorities []byte) error {
 		return fmt.Errorf("reading the agent's kubeconfig: %w", err)
 	}
 	for _, cluster := range config.Clusters {
+		cluster.Server = server
 		cluster.CertificateAuthority, cluster.CertificateAuthorityData = "", authorities
 	}
 	text, err := clientcmd.Write(*config)

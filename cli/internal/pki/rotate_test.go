@@ -278,7 +278,7 @@ func TestAuthoritiesOfOthers(t *testing.T) {
 func TestForeignAuthorities(t *testing.T) {
 	layout := plan.Layout{Dir: t.TempDir()}
 	kubeconfig := layout.Node("vm").Kubeconfig()
-	if err := EnsureForeignAuthorities(layout, kubeconfig, []byte("one\n")); err != nil {
+	if err := EnsureForeignAuthorities(layout, kubeconfig, "https://192.0.2.1:6443", []byte("one\n")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(kubeconfig); !errors.Is(err, fs.ErrNotExist) {
@@ -288,16 +288,20 @@ func TestForeignAuthorities(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := read(t, kubeconfig)
-	for _, bundle := range []string{"one\n", "two\none\n", "two\n"} {
-		if err := EnsureForeignAuthorities(layout, kubeconfig, []byte(bundle)); err != nil {
+	for _, row := range []struct{ server, bundle string }{
+		{"https://192.0.2.1:6443", "one\n"}, {"https://192.0.2.1:6443", "two\none\n"},
+		{"https://mesh.example.com:6443", "two\none\n"}, {"https://192.0.2.9:7443", "two\n"},
+	} {
+		bundle := row.bundle
+		if err := EnsureForeignAuthorities(layout, kubeconfig, row.server, []byte(bundle)); err != nil {
 			t.Fatal(err)
 		}
 		want := plan.Layout{Dir: t.TempDir()}.Kubeconfig("x")
-		if err := EnsureBootstrapKubeconfig(want, "https://192.0.2.1:6443", []byte(bundle), "a-token"); err != nil {
+		if err := EnsureBootstrapKubeconfig(want, row.server, []byte(bundle), "a-token"); err != nil {
 			t.Fatal(err)
 		}
 		if read(t, kubeconfig) != read(t, want) || read(t, layout.PKI("ca.crt")) != bundle {
-			t.Errorf("after %q the kubeconfig is\n%s\nand was\n%s", bundle, read(t, kubeconfig), before)
+			t.Errorf("after %+v the kubeconfig is\n%s\nand was\n%s", row, read(t, kubeconfig), before)
 		}
 	}
 }

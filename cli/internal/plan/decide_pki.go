@@ -3,6 +3,7 @@ package plan
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -57,6 +58,8 @@ type PKIInput struct {
 	Between netip.Prefix
 	// Store tells that machines may share the store.
 	Store bool
+	// Endpoint is the HOST:PORT at which other machines reach the control plane; empty where that is this machine.
+	Endpoint string
 }
 
 // DecidePKI lists the certificates of a mesh, as docs/explanation/architecture.md names their users.
@@ -75,11 +78,7 @@ func DecidePKI(in PKIInput) []Certificate {
 		machine = append(machine, FirstAddress(in.Between))
 	}
 	certificates := []Certificate{
-		{File: apiserverCertificate, User: "keelson-apiserver",
-			Hosts: []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc",
-				"kubernetes.default.svc." + in.Domain,
-				"localhost", in.HostName},
-			Addresses: append(append([]netip.Addr(nil), machine...), FirstAddress(in.Service))},
+		in.apiserver(machine),
 		{File: StatusCertificate, User: "keelson-status", Hosts: []string{"localhost"}, Addresses: status},
 		{File: AdminCertificate, User: "kubernetes-admin", Groups: []string{"system:masters"}},
 		{File: APIServerToNodeagent, User: "system:keelson:apiserver"},
@@ -97,6 +96,20 @@ func DecidePKI(in PKIInput) []Certificate {
 				Hosts: []string{node, in.HostName, "localhost"}, Addresses: nodes[node]})
 	}
 	return certificates
+}
+
+// apiserver is the serving certificate of the apiserver on a machine with these addresses.
+func (in PKIInput) apiserver(machine []netip.Addr) Certificate {
+	c := Certificate{File: apiserverCertificate, User: "keelson-apiserver",
+		Hosts: []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc",
+			"kubernetes.default.svc." + in.Domain, "localhost", in.HostName},
+		Addresses: append(slices.Clone(machine), FirstAddress(in.Service))}
+	if at, err := netip.ParseAddrPort(in.Endpoint); err == nil {
+		c.Addresses = append(c.Addresses, at.Addr())
+	} else if name, _, ok := strings.Cut(in.Endpoint, ":"); ok {
+		c.Hosts = append(c.Hosts, name)
+	}
+	return c
 }
 
 // Life is how long a new certificate is valid.

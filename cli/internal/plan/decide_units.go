@@ -100,6 +100,9 @@ func DecideUnits(in ProcessInput, sums map[string]string) (tiers [][]Unit) {
 func (in ProcessInput) unit(process Process, sums map[string]string) Unit {
 	sum := sha256.New()
 	fmt.Fprint(sum, in.unitText(process, ""))
+	if _, agent := NodeOfAgent(process.Name); agent && in.worker() {
+		fmt.Fprintln(sum, in.Server) // the agent reads it from a kubeconfig of its own, once
+	}
 	for _, file := range in.FilesAtStart(process) {
 		fmt.Fprintln(sum, file, sums[file])
 	}

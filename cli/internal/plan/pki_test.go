@@ -45,6 +45,27 @@ func TestDecidePKI(t *testing.T) {
 	}
 }
 
+// The apiserver of every machine of the control plane serves at the address that leads to any of them.
+func TestEndpointInCertificates(t *testing.T) {
+	address := netip.MustParseAddr("192.0.2.100")
+	for endpoint, want := range map[string]string{"": "", "mesh.example.com:6443": "mesh.example.com",
+		"192.0.2.100:6443": "192.0.2.100"} {
+		for _, c := range DecidePKI(PKIInput{HostName: "machine", Service: prefix("10.96.0.0/16"), Nodes: []string{"n"},
+			Store: true, Endpoint: endpoint}) {
+			got := ""
+			if slices.Contains(c.Hosts, "mesh.example.com") {
+				got = "mesh.example.com"
+			}
+			if slices.Contains(c.Addresses, address) {
+				got += "192.0.2.100"
+			}
+			if apiserver := c.File == "apiserver"; apiserver && got != want || !apiserver && got != "" {
+				t.Errorf("with endpoint %q the certificate %s is for %q", endpoint, c.File, got)
+			}
+		}
+	}
+}
+
 func TestDueForRenewal(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	end := begin.Add(30 * 24 * time.Hour)

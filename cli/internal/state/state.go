@@ -31,6 +31,9 @@ type State struct {
 	Ports       map[string]int `json:"ports"`
 	BindAddress string         `json:"bindAddress"`
 	Advertise   string         `json:"advertiseAddress"`
+	// Endpoint is the HOST:PORT at which other machines reach whichever apiserver of the mesh is alive; empty where
+	// they reach the one of this machine.
+	Endpoint string `json:"controlPlaneEndpoint,omitempty"`
 	// PodNetwork is how Pods reach each other, ServiceProxy who carries the traffic of Services, DNS who answers for
 	// names, Domain that of the cluster's: kept as well.
 	PodNetwork   string `json:"podNetwork"`

@@ -91,11 +91,8 @@ func Collect(ctx context.Context, m *mesh.Mesh) Status {
 	case err != nil:
 		status.Problem = err.Error()
 		return status
-	case len(processes) == 0 && m.State.Units:
-		status.Problem = "the mesh is down: keel init starts it"
-		return status
 	case len(processes) == 0:
-		status.Problem = "the mesh is down: keel up starts it"
+		status.Problem = "the mesh is down: " + m.Maker() + " starts it"
 		return status
 	}
 	status.Daemons = make([]Daemon, len(processes))

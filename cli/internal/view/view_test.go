@@ -97,18 +97,20 @@ func TestWriteTable(t *testing.T) {
 	}
 }
 
+// The line names the command that made the mesh on this machine.
 func TestAMeshThatIsDownIsOneLine(t *testing.T) {
-	var out bytes.Buffer
-	m := &mesh.Mesh{Layout: plan.Layout{Dir: "/data"}, State: &state.State{}}
-	Collect(t.Context(), m).WriteTable(&out, now)
-	if got := out.String(); got != "the mesh is down: keel up starts it (data in /data)\n" {
-		t.Errorf("got %q", got)
-	}
-	out.Reset()
-	m.State.Units, m.Units = true, &systemd.Units{Folder: unit.Folder(t.TempDir())}
-	Collect(t.Context(), m).WriteTable(&out, now)
-	if got := out.String(); got != "the mesh is down: keel init starts it (data in /data)\n" {
-		t.Errorf("got %q", got)
+	for maker, recorded := range map[string]*state.State{
+		"keel up":   {},
+		"keel init": {Units: true},
+		"keel join": {Units: true, ControlPlane: true},
+	} {
+		var out bytes.Buffer
+		m := &mesh.Mesh{Layout: plan.Layout{Dir: "/data"}, State: recorded,
+			Units: &systemd.Units{Folder: unit.Folder(t.TempDir())}}
+		Collect(t.Context(), m).WriteTable(&out, now)
+		if got := out.String(); got != "the mesh is down: "+maker+" starts it (data in /data)\n" {
+			t.Errorf("%s: got %q", maker, got)
+		}
 	}
 }
 
