@@ -19,7 +19,7 @@ import (
 // BenchmarkPriorityAndFairness compares what the create of a Pod costs an apiserver that has priority and fairness with
 // what it costs one that has not. Both are asked in turn, request by request, so that what else the machine does falls
 // on both alike: by a tenant's account, which has a seat for each request, and by a master, who is exempt. The figure
-// is the median of the ratios of all rounds. Before that nobody asks for anything.
+// is the median of the ratios of all rounds. Before that no client asks for anything.
 func BenchmarkPriorityAndFairness(b *testing.B) {
 	on, off := newFlowControlled(b, "true"), newFlowControlled(b, "false")
 	for _, idle := range []struct {

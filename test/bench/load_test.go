@@ -141,7 +141,7 @@ func newUnwatched(tb testing.TB) *processes.Mesh {
 	return m
 }
 
-// createNodes registers nodes that nobody plays, and waits until they take Pods.
+// createNodes registers nodes without an agent, and waits until they take Pods.
 func createNodes(tb testing.TB, client kubernetes.Interface, n int) []string {
 	tb.Helper()
 	names := make([]string, n)

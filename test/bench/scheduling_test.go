@@ -57,7 +57,7 @@ func ask(p *corev1.Pod, cpu string) {
 	p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = quantity(cpu)
 }
 
-// schedulingMesh is a mesh of nodes that nobody plays.
+// schedulingMesh is a mesh of nodes without an agent.
 type schedulingMesh struct {
 	*processes.Mesh
 	client kubernetes.Interface

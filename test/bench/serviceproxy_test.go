@@ -27,7 +27,7 @@ const (
 )
 
 // BenchmarkServiceProxy measures the agent of a real node that carries 5,000 Services with 50,000 endpoints, which
-// nobody is behind: from its start until the kernel has all of them, and as one endpoint changes at a time.
+// nothing is behind: from its start until the kernel has all of them, and as one endpoint changes at a time.
 func BenchmarkServiceProxy(b *testing.B) {
 	m := processes.New(b, 1)
 	client := connect(b, m)
@@ -88,7 +88,7 @@ func createProxied(ctx context.Context, client kubernetes.Interface, i int) erro
 	return err
 }
 
-// proxiedAddress is of a range that is kept for measurements, so that nobody has it.
+// proxiedAddress is of a range that is kept for measurements, so that no machine has it.
 func proxiedAddress(service, endpoint int) string {
 	n := service*(proxiedEndpoints+1) + endpoint
 	return fmt.Sprintf("198.%d.%d.%d", 18+n>>16, n>>8&255, n&255)

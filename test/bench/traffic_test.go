@@ -107,7 +107,7 @@ func (t traffic) report(b *testing.B, before traffic, units int, unit string) {
 	}
 }
 
-// What is asked is told apart: reads of one object and of many, and of what is written the patches. Leases are nobody's
+// What is asked is told apart: reads of one object and of many, and of what is written the patches. Leases are no one's
 // work.
 func TestTraffic(t *testing.T) {
 	families, err := scenario.MetricFamilies(strings.NewReader(`# TYPE apiserver_request_total counter

@@ -33,7 +33,7 @@ func (p *Plugin) folder() string {
 
 func (p *Plugin) socket() string { return filepath.Join(p.folder(), socketFile) }
 
-// Start serves until Kill. A nodeagent that starts removes the socket: then the plugin serves anew and registers again.
+// Start serves until Kill. A nodeagent that starts removes the socket: then the plugin serves and registers again.
 func (p *Plugin) Start() error {
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop, p.done = stop, make(chan struct{})
@@ -55,7 +55,7 @@ func (p *Plugin) Kill() {
 	p.server.Stop()
 }
 
-// keep registers, and serves anew each time the socket has gone.
+// keep registers, and serves again each time the socket has gone.
 func (p *Plugin) keep(ctx context.Context) {
 	registered := p.Watched
 	for ctx.Err() == nil {

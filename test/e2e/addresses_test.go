@@ -19,8 +19,8 @@ type leakedAddress struct {
 	ip string
 }
 
-// leakAddress ends the apiserver by SIGKILL between an address and the Service that it is taken for. Nobody is given
-// the address for now, since the request might have gone on; the same Service, asked for again, gets another one.
+// leakAddress ends the apiserver by SIGKILL between an address and the Service that it is taken for. No Service is
+// given the address for now, since the request might have gone on; the same Service, asked for again, gets another one.
 func leakAddress(t *testing.T, m *processes.Mesh) leakedAddress {
 	t.Helper()
 	leaked := leakedAddress{World: scenario.In(t, m)}

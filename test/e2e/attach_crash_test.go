@@ -12,9 +12,9 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// TestAttachmentsThroughCrashes ends the controller that attaches volumes by SIGKILL at each of its writes, on nodes
-// whose Pods need no containers.
-func TestAttachmentsThroughCrashes(t *testing.T) {
+// TestVolumeAttachmentThroughCrashes ends the controller that attaches volumes by SIGKILL at each of its writes, on
+// nodes whose Pods need no containers.
+func TestVolumeAttachmentThroughCrashes(t *testing.T) {
 	m := processes.Shared(t, 0)
 	ctx, stop := context.WithCancel(context.Background())
 	nodes, err := simnode.Start(ctx, m.Admin(), simnode.Options{Names: []string{"from", "to"}, Renew: 5 * time.Second})
@@ -26,7 +26,7 @@ func TestAttachmentsThroughCrashes(t *testing.T) {
 		stop()
 		nodes.Wait()
 	})
-	scenario.AttachmentsThroughCrashes(bare(t, m).World, "from", "to",
+	scenario.VolumeAttachmentThroughCrashes(bare(t, m).World, "from", "to",
 		func(w *scenario.World, d mesh.Daemon, failpoint string, ask func()) {
 			var once sync.Once
 			killAt(w, m, d, failpoint, func() string { once.Do(ask); return "" })

@@ -20,7 +20,7 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// bareNodes is a world of nodes that nobody stands behind: Pods get nodes and never start.
+// bareNodes is a world of nodes without an agent: Pods get nodes and never start.
 type bareNodes struct{ *scenario.World }
 
 // bare is a world on a mesh without nodes, which is so again when the test ends.
@@ -32,7 +32,7 @@ func bare(t testing.TB, m mesh.Mesh) bareNodes {
 }
 
 // clearAway ends a namespace at the end of the test on a mesh whose nodes are all stand-ins, and these with it: Pods
-// are deleted at once, since nobody ends them.
+// are deleted at once, since no agent ends them.
 func clearAway(w *scenario.World, namespace string) {
 	w.Cleanup(func() {
 		core := w.Client.CoreV1()
@@ -62,7 +62,7 @@ func clearAway(w *scenario.World, namespace string) {
 	})
 }
 
-// node makes a node that nobody stands behind.
+// node makes a node without an agent.
 func (s bareNodes) node(name, cpu string, labels map[string]string) {
 	s.Helper()
 	if err := standIn(s.Context(), s.Client.CoreV1().Nodes(), name, cpu, labels); err != nil {
@@ -132,7 +132,7 @@ func (s bareNodes) pod(name string) *corev1.Pod {
 	return p
 }
 
-// end deletes a Pod at once: nobody stands behind its node.
+// end deletes a Pod at once: its node has no agent.
 func (s bareNodes) end(name string) {
 	s.Helper()
 	if err := s.Client.CoreV1().Pods(s.Namespace).Delete(s.Context(), name,

@@ -19,12 +19,12 @@ import (
 // gives it, in which a busy machine can do what the test is about, and its answer be lost.
 const slowAndUnanswered = "scheduler/bind.before=sleep(5s);scheduler/bind.after=error(lost)"
 
-// TestWhatHappensBeforeABinding changes the world between a decision and its binding, whose answer is lost too: the
-// node goes, the Pod is made anew, or changes. No Pod is on a node that is gone, none has a second node, no node has
-// more than it has room for, and no room is kept for what is not there.
+// TestChangesBeforeBinding changes the world between a decision and its binding, whose answer is lost too: the
+// node goes, the Pod is created again, or changes. No Pod is on a node that is gone, none has a second node, no node
+// has more than it has room for, and no room is kept for what is not there.
 //
 // SAF-121 POD-025
-func TestWhatHappensBeforeABinding(t *testing.T) {
+func TestChangesBeforeBinding(t *testing.T) {
 	m := processes.Shared(t, 0)
 	s := bare(t, m)
 	m.Kill(t, mesh.Scheduler)
@@ -85,12 +85,12 @@ func TestWhatHappensBeforeABinding(t *testing.T) {
 	}
 }
 
-// TestPreemptionThroughCrashes ends the scheduler between the writes of a preemption. Started again it takes the room
-// of those Pods that it chose before, and of no others: neither of the more important one that it spared, nor of one of
-// equal priority.
+// TestPreemptionThroughSchedulerCrashes ends the scheduler between the writes of a preemption. Started again it takes
+// the room of those Pods that it chose before, and of no others: neither of the more important one that it spared, nor
+// of one of equal priority.
 //
 // SAF-121 SCH-041
-func TestPreemptionThroughCrashes(t *testing.T) {
+func TestPreemptionThroughSchedulerCrashes(t *testing.T) {
 	m := processes.Shared(t, 0)
 	s := bare(t, m)
 	for i, failpoint := range []string{"status.after", "victim.status.after", "victim.delete.before",

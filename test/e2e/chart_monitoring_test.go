@@ -31,8 +31,8 @@ func monitored(t *testing.T, args ...string) map[string]*unstructured.Unstructur
 	return objects
 }
 
-// TestTheChartMonitors: each switch makes its own objects, and without one there are none.
-func TestTheChartMonitors(t *testing.T) {
+// TestHelmChartMonitoring: each switch makes its own objects, and without one there are none.
+func TestHelmChartMonitoring(t *testing.T) {
 	files := func(pattern string) (names []string) {
 		t.Helper()
 		found, err := filepath.Glob(filepath.Join(chart(t), "charts", "monitoring", pattern))
@@ -70,8 +70,8 @@ func TestTheChartMonitors(t *testing.T) {
 	}
 }
 
-// TestTheChartsMonitorsReachTheDaemons: the monitor selects the Pods of this release by the port that they have.
-func TestTheChartsMonitorsReachTheDaemons(t *testing.T) {
+// TestHelmChartMonitorsSelectDaemons: the monitor selects the Pods of this release by the port that they have.
+func TestHelmChartMonitorsSelectDaemons(t *testing.T) {
 	const values = "monitoring.podMonitor.enabled=true,monitoring.podMonitor.clientCertificate=mine"
 	monitor := monitored(t, "--set", values)["PodMonitor keelson-daemons"]
 	if monitor == nil {
@@ -105,8 +105,8 @@ func TestTheChartsMonitorsReachTheDaemons(t *testing.T) {
 	}
 }
 
-// TestTheChartsRulesAreTheFiles: what the objects hold is what is tested, but for the links.
-func TestTheChartsRulesAreTheFiles(t *testing.T) {
+// TestHelmChartAlertRulesMatchFiles: what the objects hold is what is tested, but for the links.
+func TestHelmChartAlertRulesMatchFiles(t *testing.T) {
 	const base = "https://example.com/keelson/"
 	objects := monitored(t, "--set", "monitoring.rules.enabled=true,monitoring.dashboards.enabled=true",
 		"--set", "monitoring.rules.runbooks="+base)

@@ -17,8 +17,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestTheChartRenders shows what each value changes, and nothing else.
-func TestTheChartRenders(t *testing.T) {
+// TestHelmChartValues shows what each value changes, and nothing else.
+func TestHelmChartValues(t *testing.T) {
 	if out, stderr, err := helm(t, "", "lint", "--strict", chart(t)); err != nil {
 		t.Errorf("helm lint: %v\n%s%s", err, out, stderr)
 	}
@@ -70,9 +70,9 @@ func TestTheChartRenders(t *testing.T) {
 	}
 }
 
-// TestTheChartSpreadsReplicas: what places replicas, and keeps them through a drain, is about the Pods of the daemon
-// and release, and absent where nobody asks for it.
-func TestTheChartSpreadsReplicas(t *testing.T) {
+// TestHelmChartSpreadsReplicas: what places replicas, and keeps them through a drain, is about the Pods of the daemon
+// and release, and absent where no value asks for it.
+func TestHelmChartSpreadsReplicas(t *testing.T) {
 	render := func(args ...string) (*appsv1.Deployment, []*policyv1.PodDisruptionBudget) {
 		out, stderr, err := helm(t, "", append([]string{"template", "keelson", chart(t)}, args...)...)
 		if err != nil {
@@ -113,9 +113,9 @@ func TestTheChartSpreadsReplicas(t *testing.T) {
 	}
 }
 
-// TestReleasesShareNothing renders two releases that run controllers of their own: no object of one is the other's, and
-// neither selects the other's Pods.
-func TestReleasesShareNothing(t *testing.T) {
+// TestHelmReleasesShareNothing renders two releases that run controllers of their own: no object of one is the other's,
+// and neither selects the other's Pods.
+func TestHelmReleasesShareNothing(t *testing.T) {
 	objects := map[string]string{}
 	for release, args := range map[string][]string{
 		"keelson": {"--set", "workload-controllers.controllers={*,-job,-cronjob}"},
@@ -154,8 +154,8 @@ func TestReleasesShareNothing(t *testing.T) {
 	}
 }
 
-// TestTheChartRefusesWrongValues: one sentence names the value and what it must be.
-func TestTheChartRefusesWrongValues(t *testing.T) {
+// TestHelmChartRefusesInvalidValues: one sentence names the value and what it must be.
+func TestHelmChartRefusesInvalidValues(t *testing.T) {
 	for value, want := range map[string]string{
 		"scheduler.replicas=many": "at '/scheduler/replicas': got string, want integer",
 		"podgc.replicas=-1":       "at '/podgc/replicas': minimum: got -1, want 0",

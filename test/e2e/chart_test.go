@@ -31,9 +31,9 @@ const (
 // signing is the Lease of who signs certificates. The chart's copies do not: they have no key.
 const signing = "workload-controllers.csrsigning"
 
-// TestTheChartTakesOver installs the chart on a mesh, whose Leases the copies that keel started hand over to the Pods,
-// works with these, and takes the chart away again, whereupon the copies lead as before.
-func TestTheChartTakesOver(t *testing.T) {
+// TestHelmChartTakesOver installs the chart on a mesh, whose Leases the copies that keel started hand over to the Pods,
+// works with these, and takes the chart away again, after which the copies lead as before.
+func TestHelmChartTakesOver(t *testing.T) {
 	m := processes.New(t, 1, processes.WithChart())
 	w := scenario.In(t, m)
 	awaitLeaders(w, "keel's copies", func(d mesh.Daemon, _, holder string) bool { return !inPod(d, holder) })
@@ -92,7 +92,7 @@ func podsOf(w *scenario.World, release string) string {
 		"--sort-by=metadata.name", "--output", "name")
 }
 
-// inPod tells whether who holds a Lease of a daemon is a Pod of the chart.
+// inPod reports whether the holder of a Lease of a daemon is a Pod of the chart.
 func inPod(d mesh.Daemon, holder string) bool {
 	return strings.HasPrefix(holder, "keelson-"+string(d)+"-")
 }
@@ -112,8 +112,8 @@ func awaitLeaders(w *scenario.World, who string, right func(d mesh.Daemon, lease
 	w.Logf("%s lead after %v", who, time.Since(began).Round(time.Second))
 }
 
-// TestTheChartAnswersForNames installs cluster DNS alone, on a mesh whose Pods ask where it will be.
-func TestTheChartAnswersForNames(t *testing.T) {
+// TestHelmChartClusterDNS installs cluster DNS alone, on a mesh whose Pods ask where it will be.
+func TestHelmChartClusterDNS(t *testing.T) {
 	services := processes.FreeRange(t)
 	base := services.Addr().As4()
 	address := netip.AddrFrom4([4]byte{base[0], base[1], 0, 10}).String()
@@ -123,10 +123,10 @@ func TestTheChartAnswersForNames(t *testing.T) {
 	release(w, "install", "keelson", chart(t), "--set", "coredns.enabled=true,coredns.replicas=1",
 		"--set", "coredns.clusterIP="+address,
 		"--set", "scheduler.enabled=false,workload-controllers.enabled=false,podgc.enabled=false")
-	t.Run("names", func(t *testing.T) { scenario.Names(t, m) })
+	t.Run("names", func(t *testing.T) { scenario.DNSRecords(t, m) })
 	release(w, "upgrade", "keelson", chart(t), "--reuse-values", "--set", "coredns.replicas=2")
 	awaitReady(w, "coredns", 2)
-	t.Run("names after an upgrade", func(t *testing.T) { scenario.WaitsForNames(t, m) })
+	t.Run("names after an upgrade", func(t *testing.T) { scenario.InitContainersWaitForDNS(t, m) })
 	uninstall(w, "keelson")
 	awaitGone(w)
 }

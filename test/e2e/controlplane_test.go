@@ -24,9 +24,9 @@ import (
 	"keelson.dev/test/mesh/machine"
 )
 
-// TestControlPlane makes three machines one mesh with an apiserver and a copy of the store on each, kills each of them
-// in turn while a client writes to whichever answers, and takes them apart again.
-func TestControlPlane(t *testing.T) {
+// TestHighlyAvailableControlPlane makes three machines one mesh with an apiserver and a copy of the store on each,
+// kills each of them in turn while a client writes to whichever answers, and takes them apart again.
+func TestHighlyAvailableControlPlane(t *testing.T) {
 	c := &controlPlane{T: t}
 	at := map[*machine.Machine]netip.Prefix{}
 	for i, name := range []string{"first", "second", "third"} {
@@ -35,6 +35,8 @@ func TestControlPlane(t *testing.T) {
 		c.addresses = append(c.addresses, fmt.Sprintf("192.168.78.%d", i+1))
 		at[m] = netip.MustParsePrefix(c.addresses[i] + "/24")
 	}
+	c.worker = machine.New(t, "worker")
+	at[c.worker] = netip.MustParsePrefix("192.168.78.9/24")
 	machine.Segment(t, at)
 	for _, step := range []struct {
 		name string
@@ -42,6 +44,8 @@ func TestControlPlane(t *testing.T) {
 	}{
 		{"Init", (*controlPlane).init}, {"Refused", (*controlPlane).refused}, {"Join", (*controlPlane).join},
 		{"JoinIsKilled", (*controlPlane).joinIsKilled}, {"Deployment", (*controlPlane).deployment},
+		{"JoinWorker", (*controlPlane).joinWorker},
+		{"WorkerOutlivesTheFirst", (*controlPlane).workerOutlivesTheFirst},
 		{"MachinesFail", (*controlPlane).machinesFail}, {"NoMajority", (*controlPlane).noMajority},
 		{"Reset", (*controlPlane).reset},
 	} {
@@ -51,16 +55,20 @@ func TestControlPlane(t *testing.T) {
 	}
 }
 
-// controlPlane are the three machines.
+// controlPlane are the three machines, and a worker for a time.
 type controlPlane struct {
 	*testing.T
 	machines  []*machine.Machine
 	addresses []string
+	worker    *machine.Machine
 	// acknowledged are the objects of which an apiserver has said that it has them.
 	acknowledged []string
 }
 
-func (c *controlPlane) init() { c.keel(0, "init") }
+func (c *controlPlane) init() {
+	c.lead(0)
+	c.keel(0, "init", "--control-plane-endpoint="+endpoint.Addr().String())
+}
 
 // offer returns by what another machine joins the control plane.
 func (c *controlPlane) offer() []string {
@@ -267,9 +275,14 @@ func (c *controlPlane) revive(i int) {
 
 func (c *controlPlane) keel(i int, args ...string) string {
 	c.Helper()
-	out, err := c.machines[i].Keel(c.Context(), args...)
+	return c.keelOn(c.machines[i], args...)
+}
+
+func (c *controlPlane) keelOn(m *machine.Machine, args ...string) string {
+	c.Helper()
+	out, err := m.Keel(c.Context(), args...)
 	if err != nil {
-		c.Fatalf("keel %s on %s: %v\n%s", args[0], c.machines[i].Name, err, out)
+		c.Fatalf("keel %s on %s: %v\n%s", args[0], m.Name, err, out)
 	}
 	return out
 }

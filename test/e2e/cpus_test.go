@@ -32,9 +32,9 @@ const (
   containers: [{name: c, image: keelson.dev/hello:1, resources: {limits: {cpu: "1", memory: 64Mi}}}]}}`
 )
 
-// TestPinnedCPUs gives a Pod a processor of its own on a node with real daemons and containers, whose first one is
+// TestExclusiveCPUs gives a Pod a processor of its own on a node with real daemons and containers, whose first one is
 // reserved: others leave it and come back when the Pod has gone, and it stays the Pod's while the agent dies.
-func TestPinnedCPUs(t *testing.T) {
+func TestExclusiveCPUs(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		t.Skip("a machine with one processor has none to give away")
 	}

@@ -46,12 +46,12 @@ const csiPod = `
   volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]}}
 `
 
-// TestCSI moves the volume of a CSI driver between two nodes with real daemons and containers: after the end of its
-// Pod; from a node that is cut off, only after the Pod was forced to end and the node was declared to be off; and while
-// agent and driver are killed at each call.
+// TestCSIDriver moves the volume of a CSI driver between two nodes with real daemons and containers: after the end of
+// its Pod; from a node that is cut off, only after the Pod was forced to end and the node was declared to be off; and
+// while agent and driver are killed at each call.
 //
 // SAF-187 SAF-189 SAF-190 SAF-191 SAF-192 SAF-197
-func TestCSI(t *testing.T) {
+func TestCSIDriver(t *testing.T) {
 	m := processes.New(t, 2)
 	c := newCSI(scenario.In(t, m), m)
 	c.movesAfterItsPod()
@@ -145,7 +145,7 @@ func (c *csiWorld) movesAfterItsPod() {
 }
 
 // staysWithANodeThatIsCutOff has a Pod wait for a node whose agent is dead: neither the request to end the Pod there
-// nor its forced end is enough, as long as nobody says that the node is off.
+// nor its forced end is enough, as long as no taint says that the node is off.
 func (c *csiWorld) staysWithANodeThatIsCutOff() {
 	c.Helper()
 	c.m.StopNode(c, c.b)

@@ -8,6 +8,6 @@ import (
 )
 
 // The mesh gets a node more than it had, which the other scenarios do not expect.
-func TestDaemons(t *testing.T) {
-	scenario.Daemons(t, processes.New(t, 1))
+func TestDaemonSetOnJoiningNode(t *testing.T) {
+	scenario.DaemonSetOnJoiningNode(t, processes.New(t, 1))
 }

@@ -28,10 +28,10 @@ const lit = `
   containers: [{name: c, image: keelson.dev/hello:1, resources: {limits: {example.com/lights: 1}}}]}}
 `
 
-// TestDevices has a device plugin serve a node with real daemons and containers, once through the socket of device
+// TestDevicePlugin has a device plugin serve a node with real daemons and containers, once through the socket of device
 // plugins and once through the folder of all kinds of plugins: a Pod gets its light and keeps it while plugin and agent
-// die, and nobody else gets it before the Pod has ended.
-func TestDevices(t *testing.T) {
+// die, and no other Pod gets it before the Pod has ended.
+func TestDevicePlugin(t *testing.T) {
 	m := processes.New(t, 1)
 	for _, watched := range []bool{false, true} {
 		d := newDevices(t, m, watched)

@@ -18,7 +18,7 @@ const dualPods = "--pod-cidr=10.231.0.0/16,fd00:75:231::/56"
 func TestDualStack(t *testing.T) {
 	before := nettest.Standing(t)
 	m := processes.New(t, 2, dualPods)
-	scenario.BothFamilies(t, m)
+	scenario.DualStackTraffic(t, m)
 	refused := func(want string, args ...string) {
 		t.Helper()
 		out, err := m.Keel(t.Context(), append([]string{"up"}, args...)...)

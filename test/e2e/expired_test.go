@@ -31,7 +31,7 @@ func TestExpiredCertificates(t *testing.T) {
 	ask(t, m) // whatever it is about to refuse, it answers now
 	expire(t, m, "admin")
 	expire(t, m, "apiserver")
-	// The daemons are as they would be after two years: started since, and with nobody who could ask them.
+	// The daemons are as they would be after two years: started since, and with no client that could ask them.
 	for _, daemon := range []mesh.Daemon{mesh.APIServer, mesh.WorkloadControllers} {
 		m.Kill(t, daemon)
 	}
@@ -42,7 +42,7 @@ func TestExpiredCertificates(t *testing.T) {
 	expectCare(t, m)
 	m.Start(t, mesh.APIServer)
 	ask(t, m)
-	// While it runs, what runs by one of them is started anew, and nothing else.
+	// While it runs, what runs by one of them is restarted, and nothing else.
 	expire(t, m, "admin")
 	expire(t, m, "apiserver")
 	before := m.Of(t, mesh.APIServer)[0].PID

@@ -182,8 +182,8 @@ func first(w *scenario.World, kind string) (name string) {
 	return name
 }
 
-// TestExplain asks keel about an object of each kind: the controller that leads says what it waits for.
-func TestExplain(t *testing.T) {
+// TestKeelExplain asks keel about an object of each kind: the controller that leads says what it waits for.
+func TestKeelExplain(t *testing.T) {
 	m := processes.Shared(t, 0)
 	w := bare(t, m).World
 	w.Cleanup(func() {

@@ -51,10 +51,10 @@ type extenderStage struct {
 	process subprocess.Process
 }
 
-// TestExtender follows Pods through a scheduler that asks an extender, a process of its own: it filters, scores, lets
-// preempt and binds. While it is dead or hangs, its Pods wait and say why, those that can do without it and all others
-// go on, and when it is back, those that waited have their nodes.
-func TestExtender(t *testing.T) {
+// TestSchedulerExtender follows Pods through a scheduler that asks an extender, a process of its own: it filters,
+// scores, lets preempt and binds. While it is dead or hangs, its Pods wait and say why, those that can do without it
+// and all others go on, and when it is back, those that waited have their nodes.
+func TestSchedulerExtender(t *testing.T) {
 	s := newExtenderStage(t)
 	s.node("bare", "4", map[string]string{})
 	s.node("best", "1", map[string]string{seats: "1", view: "9"})

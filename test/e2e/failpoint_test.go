@@ -14,12 +14,12 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// TestADaemonDiesBetweenAWriteAndItsMemoryOfIt ends each daemon by SIGKILL right after an external write, at the
+// TestDaemonCrashAfterWrite ends each daemon by SIGKILL right after an external write, at the
 // instruction where it knows least about what it has done. Started again, it neither repeats nor forgets: the rollout
 // ends with exactly the Pods that were asked for.
 //
 // SAF-197 SAF-198
-func TestADaemonDiesBetweenAWriteAndItsMemoryOfIt(t *testing.T) {
+func TestDaemonCrashAfterWrite(t *testing.T) {
 	m := processes.New(t, 1)
 	deploymentsThroughCrashes(t, m)
 	jobsThroughCrashes(t, m)

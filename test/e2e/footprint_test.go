@@ -176,7 +176,7 @@ func (f footprint) grown(before footprint) string {
 }
 
 // What grows with every Pod is seen in a cycle of a hundred, and what wavers is not.
-func TestGrown(t *testing.T) {
+func TestSoakGrowth(t *testing.T) {
 	before := footprint{"x goroutines": 50, "x open files": 20, "x MiB": 80, "cgroups": 4}
 	for _, row := range []struct {
 		name string

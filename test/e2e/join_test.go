@@ -189,7 +189,7 @@ func (j *joined) worksAgain(pods string) {
 	}
 }
 
-// reset ends the worker first, whose Node stays until somebody says so.
+// reset ends the worker first, whose Node stays until a user deletes it.
 func (j *joined) reset() {
 	if out := j.keel(j.second, "reset", "--yes"); !strings.Contains(out, "kubectl delete node second") {
 		j.Errorf("it does not say that the Node stays:\n%s", out)

@@ -110,7 +110,7 @@ func shims(m *processes.Mesh) ([]string, error) {
 	return left, nil
 }
 
-// leakShim starts a shim on each node as containerd has it started, for a sandbox that nobody knows: so one stays whose
+// leakShim starts a shim on each node as containerd has it started, for a sandbox unknown to all: so one stays whose
 // sandbox went while it was still making a container.
 func leakShim(t *testing.T, m *processes.Mesh) {
 	sockets, err := sockets(m)

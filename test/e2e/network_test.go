@@ -27,25 +27,26 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// TestNetwork runs the scenarios of Services and names on a mesh with cluster DNS.
-func TestNetwork(t *testing.T) {
+// TestServiceNetworking runs the scenarios of Services and names on a mesh with cluster DNS.
+func TestServiceNetworking(t *testing.T) {
 	m := processes.New(t, 2, processes.WithDNS)
 	fence(t, m)
 	leaked := leakAddress(t, m)
 	t.Run("LoadBalancers", func(t *testing.T) { tellsLoadBalancers(t, m) })
 	t.Run("Explained", func(t *testing.T) { explainsServices(t, m) })
 	scenario.RunAll(t, m, scenario.Networked)
-	t.Run("BudgetHoldsDrain", func(t *testing.T) { scenario.BudgetHoldsDrain(t, m) })
-	t.Run("FromOutside", func(t *testing.T) { fromOutside(t, m) })
-	t.Run("APIServers", func(t *testing.T) {
-		scenario.APIServers(t, m, func(t testing.TB, node, ip string) func() { return joinAPIServer(t, m, node, ip) })
+	t.Run("DisruptionBudgetBlocksDrain", func(t *testing.T) { scenario.DisruptionBudgetBlocksDrain(t, m) })
+	t.Run("ExternalClientTraffic", func(t *testing.T) { fromOutside(t, m) })
+	t.Run("APIServerFailover", func(t *testing.T) {
+		scenario.APIServerFailover(t, m,
+			func(t testing.TB, node, ip string) func() { return joinAPIServer(t, m, node, ip) })
 	})
 	t.Run("KillsUnderLoad", func(t *testing.T) {
 		scenario.KillsUnderLoad(t, m, func(t testing.TB, pods ...types.UID) int { return killCoreDNS(t, m, pods) })
 	})
 	m.Restart(t, mesh.PodGC, patience...)
-	t.Run("LinkCut", func(t *testing.T) {
-		scenario.LinkCut(t, m, func(t testing.TB) { setLink(t, m, 2, false) },
+	t.Run("LinkFailure", func(t *testing.T) {
+		scenario.LinkFailure(t, m, func(t testing.TB) { setLink(t, m, 2, false) },
 			func(t testing.TB) { setLink(t, m, 2, true) })
 	})
 	t.Run("JoinsAnew", func(t *testing.T) { joinsAnew(t, m) })
@@ -143,7 +144,7 @@ func fromOutside(t *testing.T, m *processes.Mesh) {
 	}
 	transport := &http.Transport{DialContext: dial, DisableKeepAlives: true}
 	client := http.Client{Timeout: 5 * time.Second, Transport: transport}
-	scenario.FromOutside(t, m, address.Addr().String(), func(url string) (string, error) {
+	scenario.ExternalClientTraffic(t, m, address.Addr().String(), func(url string) (string, error) {
 		answer, err := client.Get(url)
 		if err != nil {
 			return "", err

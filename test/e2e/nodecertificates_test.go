@@ -14,10 +14,10 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// TestNodeWithCertificatesOfItsOwn has a node that runs a Pod forget its certificates: by a token it gets a client
-// certificate, and under the certificate that it asks for as itself, and that somebody approves, people see what its
-// containers say and enter them.
-func TestNodeWithCertificatesOfItsOwn(t *testing.T) {
+// TestNodeCertificateBootstrap has a node that runs a Pod forget its certificates: by a token it gets a client
+// certificate, and under the certificate that it asks for as itself, and that an administrator approves, people see
+// what its containers say and enter them.
+func TestNodeCertificateBootstrap(t *testing.T) {
 	m := processes.New(t, 1)
 	w := scenario.In(t, m)
 	w.KubectlWith("{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {terminationGracePeriodSeconds: 1, "+
@@ -26,10 +26,10 @@ func TestNodeWithCertificatesOfItsOwn(t *testing.T) {
 	w.Kubectl("wait", "pod", "web", "--for=condition=Ready", "--timeout=60s")
 	before := w.Kubectl("get", "pod", "web", "-o", "jsonpath={.status.containerStatuses[0].containerID}")
 
-	w.LetNodesJoin()
+	scenario.LetNodesJoin(w)
 	dir := t.TempDir()
 	bootstrap, pki := filepath.Join(dir, "bootstrap"), filepath.Join(dir, "pki")
-	w.WriteBootstrap(bootstrap)
+	scenario.WriteBootstrap(w, bootstrap)
 	m.Restart(t, mesh.NodeAgent, "--kubeconfig="+filepath.Join(dir, "kubeconfig"), "--bootstrap-kubeconfig="+bootstrap,
 		"--rotate-certificates", "--cert-dir="+pki, "--rotate-server-certificates", "--tls-cert-file=",
 		"--tls-private-key-file=")

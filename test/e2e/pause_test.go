@@ -20,10 +20,10 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// TestAPausedLeaderWritesNothing stops the leader of each daemon that is elected by SIGSTOP until a copy leads, kills
+// TestPausedLeaderWritesNothing stops the leader of each daemon that is elected by SIGSTOP until a copy leads, kills
 // the copy, and lets the first one go on with work at hand. What it then writes it writes under its own Lease again,
 // not under the copy's.
-func TestAPausedLeaderWritesNothing(t *testing.T) {
+func TestPausedLeaderWritesNothing(t *testing.T) {
 	m := processes.Shared(t, 0)
 	client, err := kubernetes.NewForConfig(m.Admin())
 	if err != nil {
@@ -79,7 +79,7 @@ func signal(t testing.TB, p subprocess.Process, s syscall.Signal) {
 
 const work = "pause"
 
-// prepareWork makes a namespace, a node that nobody stands behind, and an owner with its dependent.
+// prepareWork makes a namespace, a node without an agent, and an owner with its dependent.
 func prepareWork(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	ctx, core := t.Context(), client.CoreV1()

@@ -28,7 +28,7 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// newcomer is the second node of a mesh, which joins anew. Processes that it starts run as long as the whole test.
+// newcomer is the second node of a mesh, which joins again. Processes that it starts run as long as the whole test.
 type newcomer struct {
 	*scenario.World
 	whole testing.TB
@@ -36,7 +36,7 @@ type newcomer struct {
 	name  string
 }
 
-// joinsAnew lets the second node join anew: first while nobody gives out ranges for Pods, then with a network of Pods
+// joinsAnew lets the second node join again: first while nothing gives out ranges for Pods, then with a network of Pods
 // that others keep, and leaves Services to another proxy for a while. It ends with the network of others.
 func joinsAnew(t *testing.T, m *processes.Mesh) {
 	n := newcomer{scenario.In(t, m), t, m, m.Nodes()[1]}
@@ -54,7 +54,7 @@ func (n newcomer) on(t *testing.T) newcomer {
 	return n
 }
 
-// waitsForItsRange has the node join while nobody gives it a range for its Pods. The configuration of its network is
+// waitsForItsRange has the node join while nothing gives it a range for its Pods. The configuration of its network is
 // still there from before, so that it is ready: the condition of the network alone keeps Pods away until the range
 // comes.
 func (n newcomer) waitsForItsRange() {
@@ -111,7 +111,7 @@ func (n newcomer) networkOfOthers() {
 }
 
 // servicesOfOthers has the node's agent start with --service-proxy=none, as where another proxy takes its place, and
-// then carry Services again. Nobody else carries them here, and the fence keeps the other node from it.
+// then carry Services again. Nothing else carries them here, and the fence keeps the other node from it.
 func (n newcomer) servicesOfOthers() {
 	n.run("asking", n.name, "")
 	n.Kubectl("wait", "--for=condition=Ready", "pod/asking", "--timeout=60s")

@@ -12,7 +12,7 @@ import (
 )
 
 // Everything that Keelson itself runs in Pods holds to the level restricted of the Pod Security Standards.
-func TestOurPodsAreRestricted(t *testing.T) {
+func TestSystemPodsMeetRestrictedLevel(t *testing.T) {
 	checks, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
 		t.Fatal(err)

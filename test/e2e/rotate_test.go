@@ -26,7 +26,7 @@ const account = `{apiVersion: v1, kind: Pod, metadata: {name: account}, spec: {t
     while true; do for folder in /tmp/once $given; do
       echo of $folder; requests -n 1 -a $folder https://$KUBERNETES_SERVICE_HOST/readyz; done; sleep 1; done']}]}}`
 
-// TestRotateAuthority replaces the authority of a mesh of two machines, with keel killed at each of its steps: nobody
+// TestRotateAuthority replaces the authority of a mesh of two machines, with keel killed at each of its steps: no one
 // is refused before the last one, no machine is forgotten, no container ends, and then who knows the old authority
 // alone is refused.
 func TestRotateAuthority(t *testing.T) {

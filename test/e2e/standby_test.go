@@ -69,7 +69,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	}
 }
 
-// awaitHolder returns who holds the Lease, as soon as it is somebody else than before.
+// awaitHolder returns who holds the Lease, as soon as it is another one than before.
 func awaitHolder(t *testing.T, client kubernetes.Interface, name, before string, patience time.Duration) string {
 	t.Helper()
 	holder := ""

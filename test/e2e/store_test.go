@@ -21,10 +21,10 @@ import (
 	"keelson.dev/test/mesh/processes"
 )
 
-// TestStoreIsRestored takes a snapshot of a mesh that runs, goes on, and restores it under nodes and clients that know
+// TestStoreRestore takes a snapshot of a mesh that runs, goes on, and restores it under nodes and clients that know
 // what came after: objects are back, Pods that were deleted run again, those that came later end, and clients that
-// watch from a revision of the old store are told to begin anew.
-func TestStoreIsRestored(t *testing.T) {
+// watch from a revision of the old store are told to start again.
+func TestStoreRestore(t *testing.T) {
 	m := processes.New(t, 1)
 	client, err := kubernetes.NewForConfig(m.Admin())
 	if err != nil {

@@ -29,8 +29,9 @@ func TestVXLAN(t *testing.T) {
 	m.Start(t, mesh.NodeAgent)
 	lift := fence(t, m)
 	r := newRouter(t, m)
-	scenario.Segments(t, m, func(t testing.TB) { r.connect(t, false) }, func(t testing.TB) { r.connect(t, true) })
-	t.Run("SecondFamily", func(t *testing.T) { scenario.SecondFamily(t, m) })
+	cut, heal := func(t testing.TB) { r.connect(t, false) }, func(t testing.TB) { r.connect(t, true) }
+	scenario.CrossNodeTraffic(t, m, cut, heal)
+	t.Run("SecondFamilyTraffic", func(t *testing.T) { scenario.SecondFamilyTraffic(t, m) })
 	lift()
 	takeDown(t, m, before)
 }
@@ -79,7 +80,7 @@ func newRouter(t *testing.T, m *processes.Mesh) *router {
 	})
 	r.connect(t, true)
 
-	// The node knows nobody but the router as its neighbour.
+	// The node knows only the router as its neighbour.
 	must(t, node.AddrAdd(inner, &netlink.Addr{IPNet: single(r.node)}))
 	must(t, node.AddrDel(inner, &addresses[0]))
 	routes, err := node.RouteList(inner, netlink.FAMILY_V4)

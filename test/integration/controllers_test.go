@@ -35,10 +35,10 @@ var usual = strings.Fields(`
 // line is a line of the table: a controller, the daemon that does its work, which of the daemon's, and the rest.
 var line = regexp.MustCompile("^\\| `([a-z0-9-]+)` \\| ([a-z-]+)(?: `([a-z]+)`)? \\| (.*) ?\\|$")
 
-// TestEveryControllerHasItsLine: docs/reference/controllers.md says of each controller of the usual control plane who
-// does its work here, and leaves out nothing that the daemons do. Where nobody does, or a daemon without controllers,
+// TestControllersAreDocumented: docs/reference/controllers.md says of each controller of the usual control plane who
+// does its work here, and leaves out nothing that the daemons do. Where no one does, or a daemon without controllers,
 // it says why or how.
-func TestEveryControllerHasItsLine(t *testing.T) {
+func TestControllersAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/reference/controllers.md")
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,6 @@ import (
 )
 
 // The mesh gets a node more than it had, which the other scenarios do not expect.
-func TestDaemons(t *testing.T) {
-	scenario.Daemons(t, inprocess.New(t, inprocess.Options{Nodes: 1, Guarded: true}))
+func TestDaemonSetOnJoiningNode(t *testing.T) {
+	scenario.DaemonSetOnJoiningNode(t, inprocess.New(t, inprocess.Options{Nodes: 1, Guarded: true}))
 }

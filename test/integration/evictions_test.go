@@ -7,8 +7,8 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-func TestEvictedAtOnce(t *testing.T) {
+func TestConcurrentEvictions(t *testing.T) {
 	t.Parallel()
 	m := inprocess.New(t, inprocess.Options{Nodes: 3, Guarded: true})
-	scenario.EvictedAtOnce(t, m, m.Second(t))
+	scenario.ConcurrentEvictions(t, m, m.Second(t))
 }

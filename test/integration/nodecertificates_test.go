@@ -49,8 +49,8 @@ func newJoining(t *testing.T, m *inprocess.Mesh) *joining {
 	c.RootDir, c.LogsDir, c.Simulated = filepath.Join(j.dir, "root"), filepath.Join(j.dir, "logs"), true
 	c.Kubeconfig, c.Port = j.kubeconfig(), 0
 	c.Certificates.Bootstrap, c.Certificates.Rotate = filepath.Join(j.dir, "bootstrap"), true
-	j.LetNodesJoin()
-	j.WriteBootstrap(c.Certificates.Bootstrap)
+	scenario.LetNodesJoin(j.World)
+	scenario.WriteBootstrap(j.World, c.Certificates.Bootstrap)
 	return j
 }
 
@@ -98,9 +98,9 @@ func (j *joining) requests() int {
 
 // A nodeagent that has a token only becomes a node, whatever breaks its first start off, and asks for nothing more when
 // it starts again without the token. It renews a certificate that is about to expire, and goes on past its end: an
-// apiserver believes nobody by an expired certificate, on an open connection neither. One that has expired while no
+// apiserver accepts no client by an expired certificate, on an open connection neither. One that has expired while no
 // agent ran takes a token again.
-func TestNodeAsksForItsCertificates(t *testing.T) {
+func TestNodeClientCertificateRotation(t *testing.T) {
 	t.Parallel()
 	m := inprocess.New(t, inprocess.Options{Without: []mesh.Daemon{mesh.Scheduler, mesh.NodeAgent}})
 	j := newJoining(t, m)
@@ -147,7 +147,7 @@ func TestNodeAsksForItsCertificates(t *testing.T) {
 	}
 
 	expired := j.sign(m, time.Now().Add(-time.Second))
-	j.WriteBootstrap(c.Certificates.Bootstrap)
+	scenario.WriteBootstrap(j.World, c.Certificates.Bootstrap)
 	last := time.Now()
 	stop = j.run()
 	j.awaitLease(last)

@@ -22,7 +22,7 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// servingRequests are the requests for serving certificates of nodes that nobody has decided about.
+// servingRequests are the requests for serving certificates of nodes that are not decided yet.
 func (j *joining) servingRequests() []certificatesv1.CertificateSigningRequest {
 	j.Helper()
 	list, err := j.Client.CertificatesV1().CertificateSigningRequests().List(j.Context(), metav1.ListOptions{
@@ -86,12 +86,12 @@ func (j *joining) shown(m *inprocess.Mesh) (*x509.Certificate, error) {
 	return connection.ConnectionState().PeerCertificates[0], nil
 }
 
-// A node asks for the certificate of its API under its addresses. It is ready before somebody approves that, only that
-// nobody reaches its API until then; the apiserver does by the certificate, as it does while the node asks for another
-// one that has a new address too. The next agent asks for nothing.
+// A node asks for the certificate of its API under its addresses. It is ready before an administrator approves that,
+// only that no client reaches its API until then; the apiserver does by the certificate, as it does while the node asks
+// for another one that has a new address too. The next agent asks for nothing.
 //
-// It runs beside no other test with a nodeagent: TestNodeAsksForItsCertificates breaks writes of the process off.
-func TestNodeAsksForItsServingCertificate(t *testing.T) {
+// It runs beside no other test with a nodeagent: TestNodeClientCertificateRotation breaks writes of the process off.
+func TestNodeServingCertificateRequest(t *testing.T) {
 	m := inprocess.New(t, inprocess.Options{Without: []mesh.Daemon{mesh.Scheduler, mesh.NodeAgent}})
 	j := newJoining(t, m)
 	c := &j.config

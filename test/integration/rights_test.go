@@ -75,9 +75,9 @@ func beyond(rights, others []right) []right {
 	})
 }
 
-// TestTheChartGrantsNothingOfItsOwn: it binds the daemons to the roles that the apiserver keeps. CoreDNS, which is none
+// TestHelmChartGrantsNoExtraRights: it binds the daemons to the roles that the apiserver keeps. CoreDNS, which is none
 // of them, may read what it answers from.
-func TestTheChartGrantsNothingOfItsOwn(t *testing.T) {
+func TestHelmChartGrantsNoExtraRights(t *testing.T) {
 	bound := map[string]bool{}
 	for _, daemon := range []string{"scheduler", "workload-controllers", "podgc"} {
 		file := filepath.Join("../../deploy/helm/keelson/charts", daemon, "templates", daemon+".yaml")

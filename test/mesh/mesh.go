@@ -37,7 +37,7 @@ type Mesh interface {
 	Nodes() []string
 	// AddNode lets one more node join and returns its name.
 	AddNode(t testing.TB) string
-	// RealContainers says whether Pods are real containers; else nodes only say that they run.
+	// RealContainers reports whether Pods are real containers; else nodes only say that they run.
 	RealContainers() bool
 	// Kill ends a daemon as abruptly as the mesh can: by SIGKILL where it is a process. On several nodes it ends every
 	// nodeagent.

@@ -17,9 +17,9 @@ metadata:
 type: kubernetes.io/service-account-token
 `
 
-// AccountToken makes a Secret by hand for an account, as pipelines outside of a mesh do, and uses what it gets: the
-// token with the account's rights and no other, the CA and the namespace. Both go with the account.
-func AccountToken(t *testing.T, m mesh.Mesh) {
+// ServiceAccountTokenSecret makes a Secret by hand for an account, as pipelines outside of a mesh do, and uses what it
+// gets: the token with the account's rights and no other, the CA and the namespace. Both go with the account.
+func ServiceAccountTokenSecret(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.Kubectl("create", "serviceaccount", "robot")
 	w.Kubectl("create", "rolebinding", "robot", "--clusterrole=view", "--serviceaccount="+w.Namespace+":robot")

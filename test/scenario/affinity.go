@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// affinity keeps each client with the Pod that it met first.
-func (w *World) affinity(all clients, names []string) {
+// expectSessionAffinity keeps each client with the Pod that it met first.
+func expectSessionAffinity(w *World, all clients, names []string) {
 	met := map[string]string{}
 	for range 2 {
-		for name, a := range w.each(all, "-n", "20", "http://sticky/hostname") {
+		for name, a := range w.traffic().each(all, "-n", "20", "http://sticky/hostname") {
 			if len(a.failed) > 0 || len(a.by) != 1 || !slices.Contains(names, a.from()[0]) {
 				w.Errorf("%s: %v, want one of %v for all requests", name, a, names)
 				continue
@@ -45,13 +45,13 @@ ask`
 	enoughRenewed = 10
 )
 
-// briefAffinity keeps each client with its Pod for the timeout of the Service, which each request begins anew, and no
-// longer. On a machine that is slow the requests come too late to show the one, and are made again.
-func (w *World) briefAffinity(all clients, family int) {
+// expectAffinityTimeout keeps each client with its Pod for the timeout of the Service, which each request renews,
+// and no longer. On a machine that is slow the requests come too late to show the one, and are made again.
+func expectAffinityTimeout(w *World, all clients, family int) {
 	script := fmt.Sprintf(briefScript, w.service("brief").Spec.ClusterIPs[family])
 	var sum stay
 	for range 5 {
-		for client, requests := range w.briefly(all, script) {
+		for client, requests := range runInClients(w, all, script) {
 			k := judgeStay(requests, briefTimeout)
 			for _, moved := range k.moved {
 				w.Errorf("%s: %s", client, moved)
@@ -66,8 +66,8 @@ func (w *World) briefAffinity(all clients, family int) {
 		"%d got another Pod after it, want 1 or more", sum.renewed, enoughRenewed, sum.freed)
 }
 
-// briefly runs the script in all clients at once.
-func (w *World) briefly(all clients, script string) map[string][]asked {
+// runInClients runs the script in all clients at once.
+func runInClients(w *World, all clients, script string) map[string][]asked {
 	w.Helper()
 	results := make([]Result, len(all))
 	var group sync.WaitGroup

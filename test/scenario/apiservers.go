@@ -19,43 +19,43 @@ import (
 // accountFolder is where a Pod finds who it is to the apiserver.
 const accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// APIServers has Pods ask the Service kubernetes while a second apiserver runs, and after that one was killed. join
-// starts it on the second node, at the node's address and the first one's port, and returns how it is killed.
-func APIServers(t *testing.T, m mesh.Mesh, join func(t testing.TB, node, ip string) (kill func())) {
+// APIServerFailover has Pods ask the Service kubernetes while a second apiserver runs, and after that one was killed.
+// join starts it on the second node, at the node's address and the first one's port, and returns how it is killed.
+func APIServerFailover(t *testing.T, m mesh.Mesh, join func(t testing.TB, node, ip string) (kill func())) {
 	w := In(t, m)
-	all := w.startClients()
-	one := w.servers()
+	all := w.traffic().startClients()
+	one := apiserverAddresses(w)
 	if len(one) != 1 {
 		t.Fatalf("the Service kubernetes leads to %v, want the mesh's one apiserver", one)
 	}
-	w.awaitServed(all, one...)
+	awaitAPIServers(w, all, one...)
 	node := m.Nodes()[1]
-	ip := w.internalIP(node)
+	ip := nodeIP(w, node)
 	_, port, err := net.SplitHostPort(one[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	two := net.JoinHostPort(ip, port)
 	kill := join(t, node, ip)
-	w.awaitServed(all, one[0], two)
-	if got, want := w.servers(), sorted(one[0], two); !slices.Equal(got, want) {
+	awaitAPIServers(w, all, one[0], two)
+	if got, want := apiserverAddresses(w), sorted(one[0], two); !slices.Equal(got, want) {
 		t.Errorf("the Service kubernetes leads to %v, want %v", got, want)
 	}
 	kill()
 	killed := time.Now()
 	w.Await("the killed apiserver to leave the Service", func() Answer {
-		if got := w.servers(); !slices.Equal(got, one) {
+		if got := apiserverAddresses(w); !slices.Equal(got, one) {
 			return Sawf("%v", got)
 		}
 		return ""
 	})
 	// How long it may take is held in the apiserver's tests, where time does not depend on the machine.
 	t.Logf("the killed apiserver left the Service after %v", time.Since(killed).Round(100*time.Millisecond))
-	w.awaitServed(all, one...)
+	awaitAPIServers(w, all, one...)
 }
 
-// servers are the addresses to which the EndpointSlices of the Service kubernetes lead, in order.
-func (w *World) servers() (addresses []string) {
+// apiserverAddresses are the addresses to which the EndpointSlices of the Service kubernetes lead, in order.
+func apiserverAddresses(w *World) (addresses []string) {
 	w.Helper()
 	list, err := w.Client.DiscoveryV1().EndpointSlices(corev1.NamespaceDefault).List(w.Context(),
 		metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=kubernetes"})
@@ -70,16 +70,17 @@ func (w *World) servers() (addresses []string) {
 	return sorted(addresses...)
 }
 
-// awaitServed waits until every client, asking the Service kubernetes as its ServiceAccount, is answered by these
+// awaitAPIServers waits until every client, asking the Service kubernetes as its ServiceAccount, is answered by these
 // apiservers and no other. Each says in an answer at which address it is.
-func (w *World) awaitServed(all clients, want ...string) {
+func awaitAPIServers(w *World, all clients, want ...string) {
 	w.Helper()
 	want = sorted(want...)
 	w.Await(fmt.Sprintf("the apiservers %v to answer at the Service kubernetes", want), func() Answer {
-		for name, a := range w.each(all, "-n", enough, "-a", accountFolder, "https://"+w.kubernetesIP()+"/api") {
+		url := "https://" + kubernetesIP(w) + "/api"
+		for name, a := range w.traffic().each(all, "-n", enough, "-a", accountFolder, url) {
 			var by []string
 			for text := range a.by {
-				by = append(by, w.serverOf(text))
+				by = append(by, answeringAPIServer(w, text))
 			}
 			if len(a.failed) > 0 || !slices.Equal(sorted(by...), want) {
 				return Sawf("%s: %v, failures %v", name, by, a.failed)
@@ -89,8 +90,8 @@ func (w *World) awaitServed(all clients, want ...string) {
 	})
 }
 
-// serverOf reads the address of an apiserver in its list of versions.
-func (w *World) serverOf(text string) string {
+// answeringAPIServer reads the address of an apiserver in its list of versions.
+func answeringAPIServer(w *World, text string) string {
 	w.Helper()
 	var versions metav1.APIVersions
 	if err := json.NewDecoder(strings.NewReader(text)).Decode(&versions); err != nil ||

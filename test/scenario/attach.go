@@ -37,12 +37,12 @@ func attaching(name, on string) string {
 // hold is for how long a scenario looks on that something does not happen.
 const hold = 2 * time.Second
 
-// AttachedVolume moves a volume that one node may have at a time from node to node. It is attached where its Pod is
-// bound, and the Pod starts after that. Another Pod on another node waits until the object of the first is gone,
+// VolumeAttachAndDetach moves a volume that one node may have at a time from node to node. It is attached where its Pod
+// is bound, and the Pod starts after that. Another Pod on another node waits until the object of the first is gone,
 // however long that takes; an attachment that is broken by hand lets it go on.
 //
 // SAF-187 SAF-188 SAF-189 SAF-190 SAF-191 SAF-192
-func AttachedVolume(t *testing.T, m mesh.Mesh) {
+func VolumeAttachAndDetach(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	a, two := attachTo(w), m.Nodes()[:2]
 
@@ -74,7 +74,7 @@ func AttachedVolume(t *testing.T, m mesh.Mesh) {
 	}
 	a.expect(to)
 
-	// Part 3. The other node is cut off for good, and somebody breaks the attachment.
+	// Part 3. The other node is cut off for good, and a user breaks the attachment.
 	m.StopNode(t, to)
 	w.Kubectl("delete", "pod", "two", "--wait=false")
 	w.KubectlWith(attaching("three", "nodeSelector: {kubernetes.io/hostname: "+from+"}, "), "apply", "-f", "-")
@@ -97,7 +97,7 @@ func AttachedVolume(t *testing.T, m mesh.Mesh) {
 type attached struct {
 	*World
 	driver string
-	// audit sees each attachment that the driver comes to, among all, and says whether it goes on with it; nil: always.
+	// audit sees each attachment that the driver comes to, among all, and reports whether it goes on; nil: always.
 	audit func(ctx context.Context, va *storagev1.VolumeAttachment, all []storagev1.VolumeAttachment) bool
 }
 

@@ -39,13 +39,13 @@ var attachCrashes = []struct {
 	{move: "node.attached.status.after=1*off->crash"},
 }
 
-// AttachmentsThroughCrashes ends the controller at each of its writes while a volume that one node may have at a time
-// is attached to a node, moved to another, and detached. Whatever the moment, there are exactly the attachments that
-// the Pods need in the end, and on the way never two; none ends before the node's record has forgotten it, and all that
-// is not needed ends. It needs real daemons, and nodes that say of Pods with their volumes that they run.
+// VolumeAttachmentThroughCrashes ends the controller at each of its writes while a volume that one node may have at a
+// time is attached to a node, moved to another, and detached. Whatever the moment, there are exactly the attachments
+// that the Pods need in the end, and on the way never two; none ends before the node's record has forgotten it, and all
+// that is not needed ends. It needs real daemons, and nodes that say of Pods with their volumes that they run.
 //
 // SAF-188 SAF-197
-func AttachmentsThroughCrashes(w *World, from, to string, die Die) {
+func VolumeAttachmentThroughCrashes(w *World, from, to string, die Die) {
 	a := &attached{World: w, driver: w.Namespace + ".example.com"}
 	watched := &audit{attached: a, ending: map[types.UID]int{}}
 	a.audit = watched.look
@@ -66,7 +66,7 @@ func AttachmentsThroughCrashes(w *World, from, to string, die Die) {
 			w.Kubectl("delete", "pod", one, "--wait=false")
 			a.start(two, to)
 		})
-		if round.held { // the third is told by nobody but the one who is back
+		if round.held { // only the one that is back tells the third
 			a.start(three, to)
 			a.told(three, `Multi-Attach error for volume "`+w.Namespace+`" Volume is already exclusively attached`)
 			watched.held.Store(false)
@@ -119,7 +119,7 @@ type audit struct {
 // does not wait for it has the time to do wrong.
 const detachLooks = 3
 
-// look reports what is wrong with the attachments when the driver comes to one, and says whether it goes on with it.
+// look reports what is wrong with the attachments when the driver comes to one, and whether it goes on with it.
 func (u *audit) look(ctx context.Context, va *storagev1.VolumeAttachment, all []storagev1.VolumeAttachment) bool {
 	for i := range all {
 		if other := &all[i]; other.Spec.Attacher == u.driver && other.Spec.NodeName != va.Spec.NodeName {

@@ -8,17 +8,17 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// Autoscale makes autoscalers as the documentation does. Where nothing measures the Pods, their use is unknown and a
-// condition says so; nothing changes but what is outside of the bounds.
+// HorizontalAutoscaling makes autoscalers as the documentation does. Where nothing measures the Pods, their use is
+// unknown and a condition says so; nothing changes but what is outside of the bounds.
 //
 // DEP-099 DEP-100 DEP-185 DEP-186 DEP-210 DEP-211 DEP-212 DEP-241
-func Autoscale(t *testing.T, m mesh.Mesh) {
+func HorizontalAutoscaling(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(web(4, HelloV1, ""), "apply", "-f", "-")
 	w.AwaitAvailable("web", 4)
 	w.says("horizontalpodautoscaler.autoscaling/web autoscaled", "autoscale", "deployment/web", "--min=1", "--max=3",
 		"--cpu=50%")
-	w.awaitAutoscaler("web Deployment/web cpu: <unknown>/50% 1 3 3")
+	awaitAutoscaler(w, "web Deployment/web cpu: <unknown>/50% 1 3 3")
 	w.AwaitAvailable("web", 3)
 	w.says("1 3 50", "get", "horizontalpodautoscalers.v1.autoscaling", "web", "-o",
 		"jsonpath={.spec.minReplicas} {.spec.maxReplicas} {.spec.targetCPUUtilizationPercentage}")
@@ -42,7 +42,7 @@ func Autoscale(t *testing.T, m mesh.Mesh) {
 		"/hpa.yaml")
 	w.KubectlWith(fmt.Sprintf(frontendSet, HelloV1), "apply", "-f", "-")
 	w.KubectlWith(frontendScaler, "apply", "-f", "-")
-	w.awaitAutoscaler("frontend-scaler ReplicaSet/frontend cpu: <unknown>/50% 3 10 3")
+	awaitAutoscaler(w, "frontend-scaler ReplicaSet/frontend cpu: <unknown>/50% 3 10 3")
 	w.awaitActive("tier=frontend", 3)
 }
 
@@ -95,11 +95,11 @@ spec:
   behavior: {scaleDown: {stabilizationWindowSeconds: 0}}
 `
 
-// AutoscaledUnderLoad lets an autoscaler scale a Deployment up under real CPU load, and down when it is over. Nothing
-// is added to the mesh.
+// HorizontalAutoscalingUnderLoad lets an autoscaler scale a Deployment up under real CPU load, and down when it is
+// over. Nothing is added to the mesh.
 //
 // DEP-185 DEP-210 DEP-211
-func AutoscaledUnderLoad(t *testing.T, m mesh.Mesh) {
+func HorizontalAutoscalingUnderLoad(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(burning, "apply", "-f", "-")
 	w.AwaitAvailable("burner", 3)
@@ -114,7 +114,7 @@ func AutoscaledUnderLoad(t *testing.T, m mesh.Mesh) {
 }
 
 // awaitAutoscaler waits until kubectl shows the only autoscaler so, without its age.
-func (w *World) awaitAutoscaler(want string) {
+func awaitAutoscaler(w *World, want string) {
 	w.Helper()
 	w.Await("the autoscaler as "+want, func() Answer {
 		row := strings.Fields(w.Kubectl("get", "hpa", "--no-headers"))

@@ -43,7 +43,7 @@ func (a *adapter) load(requests, hits, queue int) {
 	a.requests, a.hits, a.queue = requests, hits, queue
 }
 
-func (w *World) startAdapter() *adapter {
+func startAdapter(w *World) *adapter {
 	a := &adapter{w: w, objects: map[string]any{}}
 	server := httptest.NewTLSServer(a)
 	w.Cleanup(server.Close)
@@ -215,13 +215,13 @@ spec:
 `
 )
 
-// AutoscaledByOthers scales a Deployment by metrics of an API server from elsewhere: up by each kind of metric, not at
-// all while that server is away, down after it came back, to zero and from there.
+// HorizontalAutoscalingByCustomMetrics scales a Deployment by metrics of an API server from elsewhere: up by each kind
+// of metric, not at all while that server is away, down after it came back, to zero and from there.
 //
 // DEP-185 DEP-210 DEP-211
-func AutoscaledByOthers(t *testing.T, m mesh.Mesh) {
+func HorizontalAutoscalingByCustomMetrics(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
-	a := w.startAdapter()
+	a := startAdapter(w)
 	a.load(30, 10, 10)
 	a.enter(customVersion, externalVersion)
 	w.awaitOutput([]string{"queue", externalVersion}, "api-resources")
@@ -237,7 +237,7 @@ func AutoscaledByOthers(t *testing.T, m mesh.Mesh) {
 	w.Kubectl("delete", "endpointslice", "adapter")
 	w.awaitOutput([]string{"v1beta2.custom.metrics.k8s.io", w.Namespace + "/adapter   False (EndpointsNotFound)"},
 		"get", "apiservices")
-	a.load(10, 10, 20) // not before nobody can ask for it
+	a.load(10, 10, 20) // not before no client can ask for it
 	w.awaitOutput([]string{"ScalingActive", "False   FailedGet"}, "describe", "hpa", "web")
 	if got := *w.deployment("web").Spec.Replicas; got != 7 {
 		t.Errorf("without metrics the Deployment has %d replicas, want the 7 of before", got)

@@ -54,7 +54,7 @@ func BootstrapToken(t *testing.T, m mesh.Mesh) {
 		return w.TryKubectl(stdin, append(args, "--kubeconfig", dir+"/config", "--server", m.Admin().Host,
 			"--certificate-authority", dir+"/ca.crt", "--token", token)...)
 	}
-	_, request := w.certificateRequest(pkix.Name{CommonName: "system:node:" + w.Namespace,
+	_, request := certificateRequest(w, pkix.Name{CommonName: "system:node:" + w.Namespace,
 		Organization: []string{"system:nodes"}})
 	asked := asks(w.Namespace, "kubernetes.io/kube-apiserver-client-kubelet", request, "digital signature",
 		"client auth")

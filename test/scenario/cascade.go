@@ -7,15 +7,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/test/mesh"
 )
 
-// CascadeBackground deletes a Deployment as kubectl does by default: it goes at once, what it owned after it.
+// BackgroundCascadingDeletion deletes a Deployment as kubectl does by default: it goes at once, what it owned after it.
 //
 // DEP-031 DEP-167 DEP-168 SAF-022
-func CascadeBackground(t *testing.T, m mesh.Mesh) {
+func BackgroundCascadingDeletion(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(web(3, HelloV1, ""), "apply", "-f", "-")
 	w.AwaitAvailable("web", 3)
@@ -23,10 +22,10 @@ func CascadeBackground(t *testing.T, m mesh.Mesh) {
 	w.awaitNothing("replicasets", "pods")
 }
 
-// CascadeForeground keeps the owner visible until its dependents are gone.
+// ForegroundCascadingDeletion keeps the owner visible until its dependents are gone.
 //
 // DEP-169
-func CascadeForeground(t *testing.T, m mesh.Mesh) {
+func ForegroundCascadingDeletion(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(web(3, HelloV1, ""), "apply", "-f", "-")
 	w.AwaitAvailable("web", 3)
@@ -52,38 +51,38 @@ func CascadeForeground(t *testing.T, m mesh.Mesh) {
 	w.awaitNothing("pods", "replicasets", "deployments")
 }
 
-// CascadeCircle deletes objects that own each other, or themselves: each is gone in the end, and what blocks the
+// OwnerReferenceCycle deletes objects that own each other, or themselves: each is gone in the end, and what blocks the
 // circle's deletion from outside goes before the circle does.
 //
 // DEP-168 DEP-169
-func CascadeCircle(t *testing.T, m mesh.Mesh) {
+func OwnerReferenceCycle(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	t.Run("of itself, in the foreground", func(*testing.T) {
-		w.ring("ConfigMap", "one")
+		makeOwnerRing(w, "ConfigMap", "one")
 		w.Kubectl("delete", "configmap", "one", "--cascade=foreground")
 	})
 	t.Run("of three, in the foreground", func(*testing.T) {
-		w.ring("ConfigMap", "a", "b", "c")
+		makeOwnerRing(w, "ConfigMap", "a", "b", "c")
 		w.Kubectl("delete", "configmap", "b", "--cascade=foreground")
 		w.awaitGone("configmap", "a", "b", "c")
 	})
 	t.Run("of three, in the background", func(*testing.T) {
-		w.ring("ConfigMap", "d", "e", "f")
+		makeOwnerRing(w, "ConfigMap", "d", "e", "f")
 		w.Kubectl("delete", "configmap", "d")
 		w.awaitGone("configmap", "d", "e", "f")
 	})
 	for _, cascade := range []string{"foreground", "background"} {
 		t.Run("of Pods, in the "+cascade, func(*testing.T) {
 			names := []string{cascade + "-1", cascade + "-2", cascade + "-3"}
-			w.ring("Pod", names...)
+			makeOwnerRing(w, "Pod", names...)
 			w.Kubectl("delete", "pod", names[0], "--cascade="+cascade)
 			w.awaitGone("pod", names...)
 		})
 	}
 }
 
-// ring creates objects of one kind each of which owns the next, and the last the first.
-func (w *World) ring(kind string, names ...string) {
+// makeOwnerRing creates objects of one kind each of which owns the next, and the last the first.
+func makeOwnerRing(w *World, kind string, names ...string) {
 	w.Helper()
 	for _, name := range names {
 		manifest := "apiVersion: v1\nkind: " + kind + "\nmetadata: {name: " + name + "}\n"
@@ -101,18 +100,10 @@ func (w *World) ring(kind string, names ...string) {
 	}
 }
 
-// awaitGone waits until none of the objects is there.
-func (w *World) awaitGone(kind string, names ...string) {
-	w.Helper()
-	w.Await(fmt.Sprintf("%s %v to go", kind, names), func() Answer {
-		return Left(w.Kubectl(append([]string{"get", kind, "--ignore-not-found", "-o", "name"}, names...)...))
-	})
-}
-
-// CascadeOrphan lets the dependents live, and a new Deployment takes them over without replacing one.
+// OrphanCascadingDeletion lets the dependents live, and a new Deployment takes them over without replacing one.
 //
 // DEP-032 DEP-172
-func CascadeOrphan(t *testing.T, m mesh.Mesh) {
+func OrphanCascadingDeletion(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(web(3, HelloV1, ""), "apply", "-f", "-")
 	w.AwaitAvailable("web", 3)
@@ -168,26 +159,4 @@ func NamespaceDeletion(t *testing.T, m mesh.Mesh) {
 		}
 		return Sawf("error %v", err)
 	})
-}
-
-// awaitNothing waits until kubectl lists none of the resources in the namespace.
-func (w *World) awaitNothing(resources ...string) {
-	w.Helper()
-	for _, resource := range resources {
-		w.Await("no "+resource, func() Answer {
-			r := w.TryKubectl("", "get", resource, "-o", "name")
-			none := "No resources found in " + w.Namespace + " namespace."
-			return Left(strings.TrimSpace(r.Stdout + strings.TrimPrefix(r.Complaint(), none)))
-		})
-	}
-}
-
-// podUIDs returns the sorted UIDs of the web Pods.
-func (w *World) podUIDs(selector string) string {
-	w.Helper()
-	set := map[types.UID]bool{}
-	for _, pod := range w.Pods(selector) {
-		set[pod.UID] = true
-	}
-	return fmt.Sprint(set)
 }

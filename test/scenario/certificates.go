@@ -15,12 +15,12 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// Certificates asks for certificates as people and nodes do: what somebody has approved is signed and makes its holder
-// known to the apiserver, what is denied or not allowed is not signed, and a node's own request is approved with nobody
-// looking.
-func Certificates(t *testing.T, m mesh.Mesh) {
+// CertificateSigningRequests asks for certificates as people and nodes do: what an administrator has approved is signed
+// and makes its holder known to the apiserver, what is denied or not allowed is not signed, and a node's own request is
+// approved automatically.
+func CertificateSigningRequests(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
-	key, request := w.certificateRequest(pkix.Name{CommonName: "ann", Organization: []string{"readers"}})
+	key, request := certificateRequest(w, pkix.Name{CommonName: "ann", Organization: []string{"readers"}})
 	ann, denied, forbidden, node := w.Namespace+"-ann", w.Namespace+"-denied", w.Namespace+"-forbidden",
 		w.Namespace+"-node"
 	names := []string{ann, denied, forbidden, node}
@@ -33,7 +33,7 @@ func Certificates(t *testing.T, m mesh.Mesh) {
 		t.Errorf("approve printed %q, want %q", got, want)
 	}
 	w.awaitOutput([]string{"Approved,Issued"}, "get", "csr", ann)
-	w.holds(key, ann)
+	expectSubject(w, key, ann)
 
 	w.KubectlWith(asks(denied, client, request, "client auth"), "create", "-f", "-")
 	w.Kubectl("certificate", "deny", denied)
@@ -48,7 +48,7 @@ func Certificates(t *testing.T, m mesh.Mesh) {
 	w.Kubectl("create", "clusterrolebinding", w.Namespace, "--user="+user,
 		"--clusterrole=system:certificates.k8s.io:certificatesigningrequests:selfnodeclient")
 	defer func() { w.TryKubectl("", "delete", "clusterrolebinding", w.Namespace) }()
-	_, request = w.certificateRequest(pkix.Name{CommonName: user, Organization: []string{"system:nodes"}})
+	_, request = certificateRequest(w, pkix.Name{CommonName: user, Organization: []string{"system:nodes"}})
 	asked := asks(node, "kubernetes.io/kube-apiserver-client-kubelet", request, "digital signature", "client auth")
 	w.KubectlWith(asked, "create", "-f", "-", "--as="+user, "--as-group=system:nodes",
 		"--as-group=system:authenticated")
@@ -58,8 +58,8 @@ func Certificates(t *testing.T, m mesh.Mesh) {
 	}
 }
 
-// holds uses the certificate that was issued: its holder is ann, with the rights of readers, who have none.
-func (w *World) holds(key, name string) {
+// expectSubject uses the certificate that was issued: its holder is ann, with the rights of readers, who have none.
+func expectSubject(w *World, key, name string) {
 	w.Helper()
 	encoded := w.Kubectl("get", "csr", name, "-o", "jsonpath={.status.certificate}")
 	certificate, err := base64.StdEncoding.DecodeString(encoded)
@@ -77,7 +77,7 @@ func (w *World) holds(key, name string) {
 }
 
 // certificateRequest makes a key, in PEM, and a request for a certificate of it, as a manifest holds it.
-func (w *World) certificateRequest(subject pkix.Name) (key, request string) {
+func certificateRequest(w *World, subject pkix.Name) (key, request string) {
 	w.Helper()
 	made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

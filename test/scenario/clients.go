@@ -35,8 +35,13 @@ spec:
 // clients are the Pods that ask, by where they are: in a Pod of each node, and on each node itself.
 type clients []string
 
+// serviceTraffic sends requests from the clients of a world and judges the answers.
+type serviceTraffic struct{ *World }
+
+func (w *World) traffic() serviceTraffic { return serviceTraffic{w} }
+
 // startClients makes two clients on each node: from a Pod, and from the node. Both ask the cluster's DNS.
-func (w *World) startClients() clients {
+func (w serviceTraffic) startClients() clients {
 	w.Helper()
 	var all clients
 	var manifest strings.Builder
@@ -68,7 +73,7 @@ func (a answers) total() (total int) {
 // from names who answered, in order.
 func (a answers) from() []string { return slices.Sorted(maps.Keys(a.by)) }
 
-// shared says whether just these answered, each at least half as often as if they had come in turn: 40 answers by
+// shared reports whether just these answered, each at least half as often as if they had come in turn: 40 answers by
 // chance of two who are chosen alike are shared less evenly once in 1,400 times.
 func (a answers) shared(want []string) bool {
 	if !slices.Equal(a.from(), want) {
@@ -85,13 +90,13 @@ func (a answers) shared(want []string) bool {
 func (a answers) String() string { return fmt.Sprintf("answers %v, failures %v", a.by, a.failed) }
 
 // requests lets a client ask as told (see package applet) and counts its answers.
-func (w *World) requests(client string, args ...string) answers {
+func (w serviceTraffic) requests(client string, args ...string) answers {
 	w.Helper()
 	return w.startRequests(client, args...)()
 }
 
 // startRequests is requests that goes on until the returned function is called, which waits for its end.
-func (w *World) startRequests(client string, args ...string) (wait func() answers) {
+func (w serviceTraffic) startRequests(client string, args ...string) (wait func() answers) {
 	w.Helper()
 	command := w.kubectl(append([]string{"exec", client, "--", "requests"}, args...)...)
 	var out, complaints bytes.Buffer
@@ -112,7 +117,7 @@ func (w *World) startRequests(client string, args ...string) (wait func() answer
 
 // startLoad lets a client ask as told without a pause. It returns once the client has its first answer; the returned
 // function ends the load.
-func (w *World) startLoad(client string, args ...string) (end func() answers) {
+func (w serviceTraffic) startLoad(client string, args ...string) (end func() answers) {
 	w.Helper()
 	input, more := io.Pipe()
 	said, out := io.Pipe()
@@ -165,7 +170,7 @@ func parseAnswers(out string) answers {
 }
 
 // each lets all clients ask at once and returns what each one got.
-func (w *World) each(all clients, args ...string) map[string]answers {
+func (w serviceTraffic) each(all clients, args ...string) map[string]answers {
 	w.Helper()
 	got := map[string]answers{}
 	var mutex sync.Mutex
@@ -184,7 +189,7 @@ func (w *World) each(all clients, args ...string) map[string]answers {
 }
 
 // awaitAnswers waits until every client, asking as told, is answered by these alone, and by each of them enough.
-func (w *World) awaitAnswers(all clients, want []string, args ...string) {
+func (w serviceTraffic) awaitAnswers(all clients, want []string, args ...string) {
 	w.Helper()
 	slices.Sort(want)
 	w.Await(fmt.Sprintf("%v to be answered by %v", args, want), func() Answer {
@@ -198,7 +203,7 @@ func (w *World) awaitAnswers(all clients, want []string, args ...string) {
 }
 
 // lookup asks for the records of a name, in a Pod. What is wrong takes the place of the records.
-func (w *World) lookup(pod, kind, name string) []string {
+func (w serviceTraffic) lookup(pod, kind, name string) []string {
 	w.Helper()
 	r := w.TryKubectl("", "exec", pod, "--", "nslookup", "-type="+kind, name)
 	if r.Code != 0 {
@@ -210,7 +215,7 @@ func (w *World) lookup(pod, kind, name string) []string {
 }
 
 // awaitLookup waits until a name has just these records.
-func (w *World) awaitLookup(pod, kind, name string, want ...string) {
+func (w serviceTraffic) awaitLookup(pod, kind, name string, want ...string) {
 	w.Helper()
 	slices.Sort(want)
 	w.Await(fmt.Sprintf("the %s records %v of %s", kind, want, name), func() Answer {
@@ -222,7 +227,7 @@ func (w *World) awaitLookup(pod, kind, name string, want ...string) {
 }
 
 // awaitNoName waits until a name does not exist.
-func (w *World) awaitNoName(pod, name string) {
+func (w serviceTraffic) awaitNoName(pod, name string) {
 	w.Helper()
 	w.Await("nobody to know "+name, func() Answer {
 		got := w.lookup(pod, "A", name)
@@ -234,10 +239,12 @@ func (w *World) awaitNoName(pod, name string) {
 }
 
 // addresses maps the Pods of a selector to their addresses.
-func (w *World) addresses(selector string) map[string]string { return w.familyAddresses(selector, 0) }
+func (w serviceTraffic) addresses(selector string) map[string]string {
+	return w.familyAddresses(selector, 0)
+}
 
 // familyAddresses maps the Pods of a selector to those of their addresses at a place, or to none.
-func (w *World) familyAddresses(selector string, family int) map[string]string {
+func (w serviceTraffic) familyAddresses(selector string, family int) map[string]string {
 	w.Helper()
 	all := map[string]string{}
 	for _, pod := range w.Pods(selector) {

@@ -33,15 +33,15 @@ var Crashed = []struct {
 
 // daemonSetThroughCrashes makes a Pod and replaces it, each once.
 func daemonSetThroughCrashes(w *World, die Die) {
-	journal := w.watchPods()
+	journal := journalPods(w)
 	die(w, mesh.WorkloadControllers, "workload-controllers/pod.create.after=crash", func() {
 		w.KubectlWith(agent("agent", HelloV1, ""), "apply", "-f", "-")
 	})
-	w.awaitDaemons("agent", HelloV1, w.Mesh.Nodes()...)
+	awaitDaemonSet(w, "agent", HelloV1, w.Mesh.Nodes()...)
 	die(w, mesh.WorkloadControllers, "workload-controllers/controllerrevision.create.after=crash", func() {
 		w.Kubectl("set", "image", "daemonset/agent", "agent="+HelloV2)
 	})
-	w.awaitDaemons("agent", HelloV2, w.Mesh.Nodes()...)
+	awaitDaemonSet(w, "agent", HelloV2, w.Mesh.Nodes()...)
 	if made := journal.names(w, "made"); len(made) != 2 {
 		w.Errorf("the Pods %v were made, 2 are enough", made)
 	}
@@ -50,7 +50,7 @@ func daemonSetThroughCrashes(w *World, die Die) {
 
 // statefulSetThroughCrashes makes the Pods of a StatefulSet with claims and replaces them, each once and in order.
 func statefulSetThroughCrashes(w *World, die Die) {
-	journal := w.watchPods()
+	journal := journalPods(w)
 	die(w, mesh.WorkloadControllers, "workload-controllers/persistentvolumeclaim.create.after=crash", func() {
 		w.KubectlWith(stateful(2, HelloV1, claimTemplates), "apply", "-f", "-")
 	})
@@ -63,13 +63,13 @@ func statefulSetThroughCrashes(w *World, die Die) {
 		})
 		journal.expect(w, "ending web-1, gone web-1, made web-1, ready web-1, ending web-0, gone web-0, made web-0, "+
 			"ready web-0")
-		w.AwaitStateful(2, 2)
+		w.awaitStatefulSet(2, 2)
 	}
 	die(w, mesh.WorkloadControllers, "workload-controllers/pod.create.after=crash", func() {
 		w.Kubectl("scale", "statefulset/web", "--replicas=3")
 	})
 	journal.expect(w, "made web-2, ready web-2")
-	w.AwaitStateful(3, 3)
+	w.awaitStatefulSet(3, 3)
 	w.says("3", "get", "pvc", "--output=go-template={{len .items}}")
 	w.says("2", "get", "controllerrevisions", "--output=go-template={{len .items}}")
 }
@@ -86,7 +86,7 @@ func cronJobThroughCrash(w *World, die Die) {
 		if err != nil {
 			return Saw(err.Error())
 		}
-		jobs := w.jobs("app=hello")
+		jobs := listJobs(w, "app=hello")
 		if len(jobs) != 1 {
 			w.Fatalf("%d Jobs run at once", len(jobs))
 		}
@@ -150,7 +150,7 @@ func claimsThroughCrashes(w *World, die Die) {
 func evictionsThroughCrashes(w *World, die Die) {
 	node, taint := w.Mesh.Nodes()[0], "tests.keelson.dev/"+w.Namespace
 	defer w.TryKubectl("", "taint", "nodes", node, taint+"-")
-	seen := w.watchLast()
+	seen := watchLastPods(w)
 	w.Deploy(3, HelloV1)
 	for round, failpoint := range []string{"evicted.status.after=1*off->crash", "evicted.delete.after=1*off->crash"} {
 		before := w.Pods("app=web")

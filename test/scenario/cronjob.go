@@ -29,18 +29,18 @@ spec:
           containers: [{name: hello, image: "busybox:1.28", command: [date]}]
 `
 
-// CronJobFires makes a CronJob that fires, shows it, suspends it, makes a Job of its template by hand, ends both Jobs,
-// keeps no Job that succeeded, and deletes the CronJob with what is left.
+// CronJobSchedule makes a CronJob that fires, shows it, suspends it, makes a Job of its template by hand, ends both
+// Jobs, keeps no Job that succeeded, and deletes the CronJob with what is left.
 //
 // JOB-130 JOB-184 JOB-186 JOB-188 JOB-189 JOB-190 JOB-202 JOB-212 JOB-215
-func CronJobFires(t *testing.T, m mesh.Mesh) {
+func CronJobSchedule(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	if got := w.KubectlWith(everySecond, "apply", "-f", "-"); got != "cronjob.batch/hello created\n" {
 		t.Errorf("apply printed %q", got)
 	}
 	var fired batchv1.Job
 	w.Await("a Job", func() Answer {
-		jobs := w.jobs("app=hello")
+		jobs := listJobs(w, "app=hello")
 		if len(jobs) == 0 {
 			return "there is none"
 		}
@@ -69,8 +69,8 @@ func CronJobFires(t *testing.T, m mesh.Mesh) {
 	if got := w.Kubectl("create", "job", "by-hand", "--from=cronjob/hello"); got != "job.batch/by-hand created\n" {
 		t.Errorf("create job --from printed %q", got)
 	}
-	for _, job := range w.jobs("app=hello") {
-		w.finish(&job)
+	for _, job := range listJobs(w, "app=hello") {
+		finishJob(w, &job)
 	}
 	w.Await("what it says of them", func() Answer {
 		status := w.Kubectl("get", "cronjob", "hello", "--output=jsonpath={.status}")
@@ -88,10 +88,10 @@ func CronJobFires(t *testing.T, m mesh.Mesh) {
 	w.awaitNothing("jobs", "cronjobs")
 }
 
-// CronJobCreated makes a CronJob by kubectl create, and shows what is refused.
+// CronJobCreate makes a CronJob by kubectl create, and shows what is refused.
 //
 // JOB-184 JOB-185 JOB-189 JOB-191 JOB-193
-func CronJobCreated(t *testing.T, m mesh.Mesh) {
+func CronJobCreate(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	create := func(name, schedule string) Result {
 		return w.TryKubectl("", "create", "cronjob", name, "--image=busybox:1.28", "--schedule="+schedule, "--", "date")
@@ -114,8 +114,8 @@ func CronJobCreated(t *testing.T, m mesh.Mesh) {
 	}
 }
 
-// jobs are the Jobs that the selector matches.
-func (w *World) jobs(selector string) []batchv1.Job {
+// listJobs are the Jobs that the selector matches.
+func listJobs(w *World, selector string) []batchv1.Job {
 	w.Helper()
 	list, err := w.Client.BatchV1().Jobs(w.Namespace).List(w.Context(), metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
@@ -124,8 +124,8 @@ func (w *World) jobs(selector string) []batchv1.Job {
 	return list.Items
 }
 
-// finish reports a Job as complete, as who manages it does.
-func (w *World) finish(job *batchv1.Job) {
+// finishJob reports a Job as complete, as who manages it does.
+func finishJob(w *World, job *batchv1.Job) {
 	w.Helper()
 	now := metav1.Now()
 	job.Status = batchv1.JobStatus{Succeeded: 1, StartTime: &now, CompletionTime: &now}

@@ -11,21 +11,21 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// CustomResourceOwns shows a kind that comes and goes among the built-in ones: its objects own, are counted by quotas
-// and are scaled, and with its definition go its objects and what they owned.
+// CustomResourceOwnership shows a kind that comes and goes among the built-in ones: its objects own, are counted by
+// quotas and are scaled, and with its definition go its objects and what they owned.
 //
 // POD-015 DEP-168
-func CustomResourceOwns(t *testing.T, m mesh.Mesh) {
+func CustomResourceOwnership(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
-	group := w.defineWidgets()
+	group := defineWidgets(w)
 	widgets := "widgets." + group
 	w.awaitOutput([]string{"   Local ", "   True "}, "get", "apiservice", "v1."+group)
 	w.Kubectl("create", "quota", "widgets", "--hard=count/"+widgets+"=5")
 	for _, name := range []string{"first", "second"} {
 		w.KubectlWith(fmt.Sprintf(widgetManifest, group, name), "create", "-f", "-")
-		w.ownedBy(group, name)
+		makeObjectsOwnedBy(w, group, name)
 	}
-	w.awaitQuota("count/" + widgets + " 2 5")
+	awaitQuota(w, "count/"+widgets+" 2 5")
 	w.KubectlWith(fmt.Sprintf(widgetScaler, group), "create", "-f", "-")
 	w.Await("the autoscaler to scale the widget", func() Answer {
 		if got := w.Kubectl("get", widgets, "second", "-o", "jsonpath={.spec.replicas}"); got != "3" {
@@ -35,19 +35,20 @@ func CustomResourceOwns(t *testing.T, m mesh.Mesh) {
 	})
 	w.Kubectl("delete", widgets, "first")
 	w.awaitGone("configmap", "of-first")
-	w.awaitQuota("count/" + widgets + " 1 5")
+	awaitQuota(w, "count/"+widgets+" 1 5")
 	w.Kubectl("get", "configmap", "of-second")
 	w.Kubectl("delete", "customresourcedefinition", widgets)
 	w.awaitGone("configmap", "of-second")
 	w.awaitGone("apiservice", "v1."+group)
 }
 
-// CustomResourceInNamespace deletes a namespace with objects of a kind that somebody has just defined: none is left.
+// NamespaceDeletionWithCustomResources deletes a namespace with objects of a kind that a user has just defined: none
+// is left.
 //
 // POD-015
-func CustomResourceInNamespace(t *testing.T, m mesh.Mesh) {
+func NamespaceDeletionWithCustomResources(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
-	group := w.defineWidgets()
+	group := defineWidgets(w)
 	inside := w.Namespace + "-inside"
 	w.Kubectl("create", "namespace", inside)
 	w.KubectlWith(fmt.Sprintf(widgetManifest, group, "held"), "create", "-n", inside, "-f", "-")
@@ -78,7 +79,7 @@ func CustomResourceInNamespace(t *testing.T, m mesh.Mesh) {
 }
 
 // defineWidgets makes a kind of the test's own until the test ends, and returns its group.
-func (w *World) defineWidgets() (group string) {
+func defineWidgets(w *World) (group string) {
 	w.Helper()
 	group = w.Namespace + ".example.com"
 	w.KubectlWith(fmt.Sprintf(widgetDefinition, group), "create", "-f", "-")
@@ -90,13 +91,13 @@ func (w *World) defineWidgets() (group string) {
 			w.Errorf("deleting the definition: %v", err)
 		}
 	})
-	w.awaitEstablished("customresourcedefinition/widgets." + group)
+	awaitEstablished(w, "customresourcedefinition/widgets."+group)
 	return group
 }
 
 // awaitEstablished waits until the kinds of definitions are served. kubectl wait gives up where it finds no conditions
 // yet, which a definition does not have for its first moments.
-func (w *World) awaitEstablished(definitions ...string) {
+func awaitEstablished(w *World, definitions ...string) {
 	w.Helper()
 	w.Await("the definitions to be established", func() Answer {
 		return Left(w.TryKubectl("", append([]string{"wait", "--for=condition=Established", "--timeout=10s"},
@@ -104,8 +105,8 @@ func (w *World) awaitEstablished(definitions ...string) {
 	})
 }
 
-// ownedBy makes a ConfigMap that a widget owns.
-func (w *World) ownedBy(group, name string) {
+// makeObjectsOwnedBy makes a ConfigMap that a widget owns.
+func makeObjectsOwnedBy(w *World, group, name string) {
 	w.Helper()
 	uid := w.Kubectl("get", "widgets."+group, name, "-o", "jsonpath={.metadata.uid}")
 	w.KubectlWith(fmt.Sprintf(`apiVersion: v1

@@ -39,22 +39,23 @@ spec:
 `, name, image, nodeSelector)
 }
 
-// Daemons runs a DaemonSet on the mesh's node and on one that joins later, and does with it what users do.
+// DaemonSetOnJoiningNode runs a DaemonSet on the mesh's node and on one that joins later, and does with it what users
+// do.
 //
 // POD-013 SET-114 SET-115 SET-117 SET-123 SET-129 SET-133 SET-134 SET-142 SET-152 SET-153 SET-154 SET-155 SET-156
 // SET-158 SET-159 SET-160 SET-163
-func Daemons(t *testing.T, m mesh.Mesh) {
+func DaemonSetOnJoiningNode(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(agent("agent", HelloV1, ""), "apply", "-f", "-")
-	w.awaitDaemons("agent", HelloV1, m.Nodes()...)
+	awaitDaemonSet(w, "agent", HelloV1, m.Nodes()...)
 	if got := strings.Join(strings.Fields(w.Kubectl("get", "daemonset", "agent")), " "); !strings.HasPrefix(got,
 		"NAME DESIRED CURRENT READY UP-TO-DATE AVAILABLE NODE SELECTOR AGE agent 1 1 1 1 1 <none> ") {
 		t.Errorf("get daemonset: %s", got)
 	}
-	w.expectPinned("agent", m.Nodes()[0])
+	expectNodeAffinity(w, "agent", m.Nodes()[0])
 
 	first, second := m.Nodes()[0], m.AddNode(t)
-	w.awaitDaemons("agent", HelloV1, first, second)
+	awaitDaemonSet(w, "agent", HelloV1, first, second)
 	t.Run("Labels", func(t *testing.T) { daemonsByLabel(w, second) })
 	t.Run("Replacement", func(t *testing.T) { daemonsReplaced(w, first, second) })
 	t.Run("Update", func(t *testing.T) { daemonsUpdated(w, first, second) })
@@ -68,15 +69,15 @@ func Daemons(t *testing.T, m mesh.Mesh) {
 // daemonsByLabel has a Pod on a node for as long as the node has a label.
 func daemonsByLabel(w *World, node string) {
 	w.KubectlWith(agent("ssd", HelloV1, "disk: ssd"), "apply", "-f", "-")
-	w.awaitDaemons("ssd", HelloV1)
+	awaitDaemonSet(w, "ssd", HelloV1)
 	w.Kubectl("label", "node", node, "disk=ssd")
-	w.awaitDaemons("ssd", HelloV1, node)
+	awaitDaemonSet(w, "ssd", HelloV1, node)
 	if got := strings.Fields(w.Kubectl("get", "daemonset", "ssd", "--no-headers")); len(got) != 8 ||
 		strings.Join(got[:7], " ") != "ssd 1 1 1 1 1 disk=ssd" {
 		w.Errorf("get daemonset: %v", got)
 	}
 	w.Kubectl("label", "node", node, "disk-")
-	w.awaitDaemons("ssd", HelloV1)
+	awaitDaemonSet(w, "ssd", HelloV1)
 	w.Kubectl("delete", "daemonset", "ssd")
 }
 
@@ -99,7 +100,7 @@ func daemonsReplaced(w *World, first, second string) {
 	before := w.podUIDs("name=agent")
 	w.Kubectl("cordon", second)
 	w.Kubectl("delete", "pod", "-l", "name=agent")
-	w.awaitDaemons("agent", HelloV1, first, second)
+	awaitDaemonSet(w, "agent", HelloV1, first, second)
 	w.Kubectl("uncordon", second)
 	if after := w.podUIDs("name=agent"); strings.Contains(before, strings.Fields(after)[0]) {
 		w.Errorf("Pods %s, before %s", after, before)
@@ -113,14 +114,14 @@ func daemonsUpdated(w *World, nodes ...string) {
 		`daemon set "agent" successfully rolled out`) {
 		w.Errorf("rollout status: %s", got)
 	}
-	w.awaitDaemons("agent", HelloV2, nodes...)
+	awaitDaemonSet(w, "agent", HelloV2, nodes...)
 	w.says("daemonset.apps/agent \nREVISION  CHANGE-CAUSE\n1         <none>\n2         <none>", "rollout", "history",
 		"daemonset/agent")
 	if got := w.Kubectl("rollout", "history", "daemonset/agent", "--revision=1"); !strings.Contains(got, HelloV1) {
 		w.Errorf("revision 1 is %s", got)
 	}
 	w.says("daemonset.apps/agent rolled back", "rollout", "undo", "daemonset/agent")
-	w.awaitDaemons("agent", HelloV1, nodes...)
+	awaitDaemonSet(w, "agent", HelloV1, nodes...)
 	w.says("daemonset.apps/agent \nREVISION  CHANGE-CAUSE\n2         <none>\n3         <none>", "rollout", "history",
 		"daemonset/agent")
 	w.Kubectl("rollout", "restart", "daemonset/agent")
@@ -136,7 +137,7 @@ func daemonsLeft(w *World, nodes ...string) {
 		w.Errorf("Pods %s are left of %s", after, before)
 	}
 	w.KubectlWith(withoutStatus(w, template), "create", "-f", "-")
-	w.awaitDaemons("agent", HelloV1, nodes...)
+	awaitDaemonSet(w, "agent", HelloV1, nodes...)
 	if after := w.podUIDs("name=agent"); after != before {
 		w.Errorf("Pods %s took the place of %s", after, before)
 	}
@@ -158,9 +159,9 @@ func withoutStatus(w *World, object string) string {
 	return string(again)
 }
 
-// awaitDaemons waits until the DaemonSet has one Pod of the image, which serves, on each of the nodes and no other, and
-// says so.
-func (w *World) awaitDaemons(name, image string, nodes ...string) {
+// awaitDaemonSet waits until the DaemonSet has one Pod of the image, which serves, on each of the nodes and no other,
+// and says so.
+func awaitDaemonSet(w *World, name, image string, nodes ...string) {
 	w.Helper()
 	slices.Sort(nodes)
 	w.Await(fmt.Sprintf("Pods of %s on %v", name, nodes), func() Answer {
@@ -187,8 +188,8 @@ func (w *World) awaitDaemons(name, image string, nodes ...string) {
 	})
 }
 
-// expectPinned looks at the one Pod of a DaemonSet.
-func (w *World) expectPinned(name, node string) {
+// expectNodeAffinity looks at the one Pod of a DaemonSet.
+func expectNodeAffinity(w *World, name, node string) {
 	w.Helper()
 	pod := w.Pods("name=" + name)[0]
 	required := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms

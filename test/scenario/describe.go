@@ -45,7 +45,7 @@ func DescribePod(t *testing.T, m mesh.Mesh) {
 	if got := w.pod("myapp-pod").Status.InitContainerStatuses; len(got) != 0 {
 		t.Errorf("a patch of the Pod changed its status: %v", got)
 	}
-	w.patchStatus("myapp-pod", first)
+	patchStatus(w, "myapp-pod", first)
 	got := w.Kubectl("describe", "-f", file)
 	words := strings.Join(strings.Fields(got), " ")
 	for _, want := range []string{"Name: myapp-pod", "Namespace: default", "Labels: app.kubernetes.io/name=MyApp",
@@ -63,7 +63,7 @@ func DescribePod(t *testing.T, m mesh.Mesh) {
 		"myapp-container": "State: Waiting Reason: PodInitializing",
 	})
 
-	w.patchStatus("myapp-pod", statusOf(
+	patchStatus(w, "myapp-pod", statusOf(
 		`{"terminated":{"exitCode":0,"reason":"Completed","startedAt":"2026-01-01T00:00:00Z","finishedAt":"2026-01-01T00:00:02Z"}}`,
 		`{"running":{"startedAt":"2026-01-01T00:00:03Z"}}`,
 	))
@@ -84,7 +84,7 @@ func statusOf(first, second string) string {
 }
 
 // patchStatus sends a PATCH of the Pod's status.
-func (w *World) patchStatus(name, patch string) {
+func patchStatus(w *World, name, patch string) {
 	w.Helper()
 	_, err := w.Client.CoreV1().Pods(w.Namespace).Patch(w.Context(), name, types.MergePatchType, []byte(patch),
 		metav1.PatchOptions{}, "status")

@@ -43,10 +43,10 @@ metadata: {name: fabric}
 spec: {devices: {requests: [{name: port, exactly: {deviceClassName: fabric.example.com}}]}}
 `
 
-// ClaimedDevices makes Pods that claim devices: each gets the claims that it asks for by a template, waits and says
-// what for, and never runs, not even when somebody gives its claim a device; a claim is taken from a Pod that is gone,
-// and goes with the Pod that it was made for.
-func ClaimedDevices(t *testing.T, m mesh.Mesh) {
+// UnallocatedResourceClaims makes Pods that claim devices: each gets the claims that it asks for by a template, waits
+// and says what for, and never runs, not even when a user gives its claim a device; a claim is taken from a Pod that
+// is gone, and goes with the Pod that it was made for.
+func UnallocatedResourceClaims(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(claimants, "apply", "-f", "-")
 	w.awaitOutput([]string{"FailedScheduling", "ResourceClaim fabric does not exist"}, "describe", "pod", "sharer")

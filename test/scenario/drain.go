@@ -27,8 +27,8 @@ func half(name string, replicas int) string {
 		"        resources: {requests: {cpu: 1800m}}\n"
 }
 
-// evict asks for the eviction of the Pod as it is.
-func (w *World) evict(pod *corev1.Pod) error {
+// evictPod asks for the eviction of the Pod as it is.
+func evictPod(w *World, pod *corev1.Pod) error {
 	return w.Client.PolicyV1().Evictions(w.Namespace).Evict(w.Context(), &policyv1.Eviction{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: pod.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID,
@@ -36,8 +36,8 @@ func (w *World) evict(pod *corev1.Pod) error {
 	})
 }
 
-// activeOn returns the Pods of the app that have neither ended nor are being deleted, by node.
-func (w *World) activeOn(app string) map[string][]*corev1.Pod {
+// activePodsByNode returns the Pods of the app that have neither ended nor are being deleted, by node.
+func activePodsByNode(w *World, app string) map[string][]*corev1.Pod {
 	w.Helper()
 	byNode := map[string][]*corev1.Pod{}
 	pods := w.Pods("app=" + app)
@@ -57,36 +57,36 @@ func uids(pods []corev1.Pod) sets.Set[types.UID] {
 	return all
 }
 
-// BudgetExample goes through the steps of the documented example: three nodes with room for two Pods each, three Pods
-// under a budget that needs two, and a fourth Pod without one. One node after the other is drained.
+// DisruptionBudgetExample goes through the steps of the documented example: three nodes with room for two Pods each,
+// three Pods under a budget that needs two, and a fourth Pod without one. One node after the other is drained.
 //
 // SAF-054 SAF-055 SAF-056 SAF-057 SAF-059 SAF-060 SAF-061 SAF-062
-func BudgetExample(t *testing.T, m mesh.Mesh) {
+func DisruptionBudgetExample(t *testing.T, m mesh.Mesh) {
 	w := Alone(t, m)
 	w.KubectlWith(half("guarded", 3), "apply", "-f", "-")
 	w.AwaitAvailable("guarded", 3)
 	w.KubectlWith(half("free", 1), "apply", "-f", "-")
 	w.AwaitAvailable("free", 1)
-	if nodes := w.activeOn("guarded"); len(nodes) != 3 {
+	if nodes := activePodsByNode(w, "guarded"); len(nodes) != 3 {
 		t.Fatalf("the three Pods are on %d nodes", len(nodes))
 	}
 	w.Kubectl("create", "pdb", "guard", "--selector=app=guarded", "--min-available=2")
-	w.awaitBudget("guard 2 N/A 1")
+	awaitBudget(w, "guard 2 N/A 1")
 
 	free := w.Pods("app=free")[0]
 	first := free.Spec.NodeName
 	w.Kubectl("cordon", first)
 	defer func() { w.Kubectl("uncordon", first) }()
-	for _, pod := range []*corev1.Pod{w.activeOn("guarded")[first][0], &free} {
-		if err := w.evict(pod); err != nil {
+	for _, pod := range []*corev1.Pod{activePodsByNode(w, "guarded")[first][0], &free} {
+		if err := evictPod(w, pod); err != nil {
 			t.Errorf("SAF-056: evicting %s from the first node: %v", pod.Name, err)
 		}
 	}
 	w.AwaitAvailable("guarded", 3)
 	w.AwaitAvailable("free", 1)
-	w.awaitBudget("guard 2 N/A 1")
+	awaitBudget(w, "guard 2 N/A 1")
 	full := ""
-	for node, pods := range w.activeOn("guarded") {
+	for node, pods := range activePodsByNode(w, "guarded") {
 		if node == first {
 			t.Errorf("SAF-057: %s came back to the cordoned node", pods[0].Name)
 		}
@@ -95,51 +95,51 @@ func BudgetExample(t *testing.T, m mesh.Mesh) {
 		}
 	}
 	if full == "" {
-		t.Fatalf("no node has two Pods: %v", w.activeOn("guarded"))
+		t.Fatalf("no node has two Pods: %v", activePodsByNode(w, "guarded"))
 	}
 
 	w.Kubectl("cordon", full)
 	defer func() { w.Kubectl("uncordon", full) }()
-	two := w.activeOn("guarded")[full]
-	if err := w.evict(two[0]); err != nil {
+	two := activePodsByNode(w, "guarded")[full]
+	if err := evictPod(w, two[0]); err != nil {
 		t.Errorf("SAF-061: the Pod that is tried first is not evicted: %v", err)
 	}
-	w.refusesEviction(two[1])
+	expectEvictionRefused(w, two[1])
 	w.Await("the replacement, which has no room", func() Answer {
-		waiting := w.activeOn("guarded")[""]
+		waiting := activePodsByNode(w, "guarded")[""]
 		if len(waiting) != 1 || !strings.Contains(w.Kubectl("describe", "pod", waiting[0].Name), "Insufficient cpu") {
 			return Sawf("%v Pods without a node", len(waiting))
 		}
 		return ""
 	})
-	w.refusesEviction(two[1])
+	expectEvictionRefused(w, two[1])
 	w.Kubectl("uncordon", first)
 	w.AwaitAvailable("guarded", 3)
-	w.awaitBudget("guard 2 N/A 1")
-	if err := w.evict(two[1]); err != nil {
+	awaitBudget(w, "guard 2 N/A 1")
+	if err := evictPod(w, two[1]); err != nil {
 		t.Errorf("the last Pod of the node is not evicted: %v", err)
 	}
 	w.AwaitAvailable("guarded", 3)
 }
 
-// refusesEviction expects that the budget keeps the Pod.
-func (w *World) refusesEviction(pod *corev1.Pod) {
+// expectEvictionRefused expects that the budget keeps the Pod.
+func expectEvictionRefused(w *World, pod *corev1.Pod) {
 	w.Helper()
-	if err := w.evict(pod); !apierrors.IsTooManyRequests(err) {
+	if err := evictPod(w, pod); !apierrors.IsTooManyRequests(err) {
 		w.Errorf("evicting %s: %v, want a refusal of the budget", pod.Name, err)
 	}
 }
 
-// DrainsOneByOne drains every node in turn, with one node to spare: at no time are fewer Pods available than the budget
-// needs, and no Pod is left that was there before.
+// SequentialNodeDrains drains every node in turn, with one node to spare: at no time are fewer Pods available than the
+// budget needs, and no Pod is left that was there before.
 //
 // SAF-076
-func DrainsOneByOne(t *testing.T, m mesh.Mesh) {
+func SequentialNodeDrains(t *testing.T, m mesh.Mesh) {
 	w := Alone(t, m)
 	w.KubectlWith(half("guarded", 4), "apply", "-f", "-")
 	w.AwaitAvailable("guarded", 4)
 	w.Kubectl("create", "pdb", "guard", "--selector=app=guarded", "--max-unavailable=1")
-	w.awaitBudget("guard N/A 1 1")
+	awaitBudget(w, "guard N/A 1 1")
 	before := uids(w.Pods("app=guarded"))
 	bounds := watchPods(w, "app=guarded")
 	for _, node := range m.Nodes() {
@@ -158,7 +158,7 @@ func DrainsOneByOne(t *testing.T, m mesh.Mesh) {
 		if r.Code != 0 {
 			t.Errorf("draining %s: %s%s", node, r.Stdout, r.Stderr)
 		}
-		if left := w.activeOn("guarded")[node]; len(left) > 0 {
+		if left := activePodsByNode(w, "guarded")[node]; len(left) > 0 {
 			t.Errorf("%d Pods are left on the drained node %s", len(left), node)
 		}
 		w.Kubectl("uncordon", node)
@@ -173,18 +173,18 @@ func DrainsOneByOne(t *testing.T, m mesh.Mesh) {
 	}
 }
 
-// RolloutUnderBudget rolls out a Deployment whose budget allows nothing: the rollout does not ask it, and while it goes
-// on every eviction of a Pod that serves is refused.
+// RolloutIgnoresDisruptionBudget rolls out a Deployment whose budget allows nothing: the rollout does not ask it, and
+// while it goes on every eviction of a Pod that serves is refused.
 //
 // SAF-038 SAF-039
-func RolloutUnderBudget(t *testing.T, m mesh.Mesh) {
+func RolloutIgnoresDisruptionBudget(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(web(3, HelloV1, "  strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}\n"), "apply", "-f",
 		"-")
 	w.AwaitAvailable("web", 3)
 	w.Kubectl("create", "pdb", "guard", "--selector=app=web", "--min-available=3")
-	w.awaitBudget("guard 3 N/A 0")
-	stop, tried := w.evictServing("app=web")
+	awaitBudget(w, "guard 3 N/A 0")
+	stop, tried := evictServingPods(w, "app=web")
 	w.Kubectl("set", "image", "deployment/web", "web="+HelloV2)
 	w.AwaitAvailable("web", 3)
 	stop()
@@ -200,8 +200,8 @@ type evictions struct {
 	granted []string
 }
 
-// evictServing tries to evict every Pod that is ready, again and again until stop has returned.
-func (w *World) evictServing(selector string) (stop func(), tried *evictions) {
+// evictServingPods tries to evict every Pod that is ready, again and again until stop has returned.
+func evictServingPods(w *World, selector string) (stop func(), tried *evictions) {
 	ctx, cancel := context.WithCancel(w.Context())
 	tried = &evictions{}
 	var ended sync.WaitGroup
@@ -213,7 +213,7 @@ func (w *World) evictServing(selector string) (stop func(), tried *evictions) {
 			}
 			for i := range list.Items {
 				if pod := &list.Items[i]; podview.IsActive(pod) && podview.IsReady(pod) {
-					tried.note(pod.Name, w.evict(pod))
+					tried.note(pod.Name, evictPod(w, pod))
 				}
 			}
 		}
@@ -230,18 +230,18 @@ func (e *evictions) note(pod string, err error) {
 	}
 }
 
-// StatefulEviction evicts a Pod of a StatefulSet that takes its time to go: only when it is gone another of its name
+// StatefulSetEviction evicts a Pod of a StatefulSet that takes its time to go: only when it is gone another of its name
 // comes.
 //
 // SAF-058
-func StatefulEviction(t *testing.T, m mesh.Mesh) {
+func StatefulSetEviction(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(stateful(2, HelloV1, ""), "apply", "-f", "-")
-	w.AwaitStateful(2, 2)
+	w.awaitStatefulSet(2, 2)
 	const hold = "test.keelson.dev/hold"
 	w.Kubectl("patch", "pod", "web-0", "--type=merge", "-p", `{"metadata":{"finalizers":["`+hold+`"]}}`)
 	old := w.pod("web-0")
-	if err := w.evict(old); err != nil {
+	if err := evictPod(w, old); err != nil {
 		t.Fatal(err)
 	}
 	w.Await("the end of the Pod's containers", func() Answer {
@@ -262,7 +262,7 @@ func StatefulEviction(t *testing.T, m mesh.Mesh) {
 		t.Errorf("there are %d Pods", len(pods))
 	}
 	w.Kubectl("patch", "pod", "web-0", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	w.AwaitStateful(2, 2)
+	w.awaitStatefulSet(2, 2)
 	if now := w.pod("web-0"); now.UID == old.UID {
 		t.Error("the Pod is still there")
 	}

@@ -15,9 +15,14 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// endpointsOf returns the endpoints of a Service's slices, those of ready, serving and terminating Pods marked by R, S
+// endpointSlices reads what the EndpointSlices of a world's Services say.
+type endpointSlices struct{ *World }
+
+func (w *World) endpoints() endpointSlices { return endpointSlices{w} }
+
+// of returns the endpoints of a Service's slices, those of ready, serving and terminating Pods marked by R, S
 // and T.
-func (w *World) endpointsOf(service string) map[string]string {
+func (w endpointSlices) of(service string) map[string]string {
 	w.Helper()
 	list, err := w.Client.DiscoveryV1().EndpointSlices(w.Namespace).List(w.Context(),
 		metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=" + service})
@@ -47,11 +52,11 @@ func endpointOf(e *discoveryv1.Endpoint) (name, marks string) {
 	return strings.Join(e.Addresses, "+"), marks
 }
 
-// awaitEndpoints waits until the slices of a Service show these endpoints and no others.
-func (w *World) awaitEndpoints(service string, want map[string]string) {
+// await waits until the slices of a Service show these endpoints and no others.
+func (w endpointSlices) await(service string, want map[string]string) {
 	w.Helper()
 	w.Await("the endpoints of "+service, func() Answer {
-		if got := w.endpointsOf(service); fmt.Sprint(got) != fmt.Sprint(want) {
+		if got := w.of(service); fmt.Sprint(got) != fmt.Sprint(want) {
 			return Sawf("%v, not %v", got, want)
 		}
 		return ""
@@ -59,7 +64,7 @@ func (w *World) awaitEndpoints(service string, want map[string]string) {
 }
 
 // awaitReady waits until just the active Pods of a selector are the endpoints of a Service, all of them ready.
-func (w *World) awaitReady(service, selector string, count int) {
+func (w endpointSlices) awaitReady(service, selector string, count int) {
 	w.Helper()
 	w.Await(fmt.Sprintf("%d Pods of %s behind %s", count, selector, service), func() Answer {
 		want := map[string]string{}
@@ -68,16 +73,16 @@ func (w *World) awaitReady(service, selector string, count int) {
 				want[pod.Name] = "RS"
 			}
 		}
-		if got := w.endpointsOf(service); len(want) != count || fmt.Sprint(got) != fmt.Sprint(want) {
+		if got := w.of(service); len(want) != count || fmt.Sprint(got) != fmt.Sprint(want) {
 			return Sawf("%v, not %v", got, want)
 		}
 		return ""
 	})
 }
 
-// watchEndpoints looks at every state of a Service's slices until stop is called, which fails the test for each state
+// watch looks at every state of a Service's slices until stop is called, which fails the test for each state
 // without a ready endpoint and for endpoints that are ready and terminating at once.
-func (w *World) watchEndpoints(service string) (stop func()) {
+func (w endpointSlices) watch(service string) (stop func()) {
 	w.Helper()
 	slices := w.Client.DiscoveryV1().EndpointSlices(w.Namespace)
 	options := metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=" + service}
@@ -111,7 +116,7 @@ func (w *World) watchEndpoints(service string) (stop func()) {
 				delete(now, slice.Name)
 			}
 			states++
-			w.expectReady(now)
+			expectReadyEndpoint(w.World, now)
 		}
 	}()
 	return func() {
@@ -124,8 +129,8 @@ func (w *World) watchEndpoints(service string) (stop func()) {
 	}
 }
 
-// expectReady fails the test when no endpoint of the slices is ready, or one that is terminating.
-func (w *World) expectReady(slices map[string]*discoveryv1.EndpointSlice) {
+// expectReadyEndpoint fails the test when no endpoint of the slices is ready, or one that is terminating.
+func expectReadyEndpoint(w *World, slices map[string]*discoveryv1.EndpointSlice) {
 	ready := 0
 	for _, slice := range slices {
 		for i := range slice.Endpoints {
@@ -143,37 +148,38 @@ func (w *World) expectReady(slices map[string]*discoveryv1.EndpointSlice) {
 	}
 }
 
-// ServiceRollout updates a Deployment behind a Service, and then moves the Service's clients to ReplicationControllers
-// that come and go: the slices name just the Pods that there are, and one that is ready at any time.
+// EndpointsDuringRollout updates a Deployment behind a Service, and then moves the Service's clients to
+// ReplicationControllers that come and go: the slices name just the Pods that there are, and one that is ready at any
+// time.
 //
 // POD-144 POD-160 POD-163 DEP-206
-func ServiceRollout(t *testing.T, m mesh.Mesh) {
+func EndpointsDuringRollout(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(service, "apply", "-f", "-")
-	w.awaitEndpoints("web-svc", map[string]string{})
+	w.endpoints().await("web-svc", map[string]string{})
 	w.KubectlWith(web(4, HelloV1, ""), "apply", "-f", "-")
-	w.awaitReady("web-svc", "app=web", 4)
-	stop := w.watchEndpoints("web-svc")
+	w.endpoints().awaitReady("web-svc", "app=web", 4)
+	stop := w.endpoints().watch("web-svc")
 	w.Kubectl("set", "image", "deployment/web", "web="+HelloV2)
 	w.AwaitAvailable("web", 4)
-	w.awaitReady("web-svc", "app=web", 4)
+	w.endpoints().awaitReady("web-svc", "app=web", 4)
 	w.Kubectl("scale", "deployment/web", "--replicas=2")
-	w.awaitReady("web-svc", "app=web", 2)
+	w.endpoints().awaitReady("web-svc", "app=web", 2)
 	stop()
 
 	w.KubectlWith(strings.NewReplacer("web-svc", "nginx-svc", "app: web", "app: nginx").Replace(service), "apply", "-f",
 		"-")
 	w.KubectlWith(nginx("one", "a", HelloV1, 2), "apply", "-f", "-")
-	w.awaitReady("nginx-svc", "app=nginx", 2)
-	stop = w.watchEndpoints("nginx-svc")
+	w.endpoints().awaitReady("nginx-svc", "app=nginx", 2)
+	stop = w.endpoints().watch("nginx-svc")
 	w.KubectlWith(nginx("two", "b", HelloV2, 2), "apply", "-f", "-")
-	w.awaitReady("nginx-svc", "app=nginx", 4)
+	w.endpoints().awaitReady("nginx-svc", "app=nginx", 4)
 	w.Kubectl("delete", "rc", "one")
-	w.awaitReady("nginx-svc", "app=nginx,track=b", 2)
+	w.endpoints().awaitReady("nginx-svc", "app=nginx,track=b", 2)
 	stop()
 }
 
-// played is a Pod on a node that the test plays: nobody else says how it fares.
+// played is a Pod on a node that the test plays: no agent reports its status.
 const played = `apiVersion: v1
 kind: Pod
 metadata: {name: %[1]s, labels: {app: played}}
@@ -208,18 +214,18 @@ spec:
 `, "apply", "-f", "-")
 	w.KubectlWith(fmt.Sprintf(played, "pod", node), "apply", "-f", "-")
 	says := func(ready string) {
-		w.patchStatus(
+		patchStatus(w,
 			"pod",
 			fmt.Sprintf(`{"status":{"phase":"Running","podIP":"10.77.0.1","podIPs":[{"ip":"10.77.0.1"}],
 "conditions":[{"type":"Ready","status":%q}]}}`, ready),
 		)
 	}
 	says("False")
-	w.awaitEndpoints("played", map[string]string{"pod": ""})
-	w.awaitLegacy("played", "not 10.77.0.1:8080")
+	w.endpoints().await("played", map[string]string{"pod": ""})
+	awaitLegacyEndpoints(w, "played", "not 10.77.0.1:8080")
 	says("True")
-	w.awaitEndpoints("played", map[string]string{"pod": "RS"})
-	w.awaitLegacy("played", "10.77.0.1:8080")
+	w.endpoints().await("played", map[string]string{"pod": "RS"})
+	awaitLegacyEndpoints(w, "played", "10.77.0.1:8080")
 	w.awaitOutput([]string{"10.77.0.1:8080"}, "describe", "service", "played")
 	w.awaitOutput([]string{"8080", "10.77.0.1"}, "get", "endpointslices", "-l", "kubernetes.io/service-name=played")
 	shown := w.awaitOutput([]string{"AddressType:  IPv4", "Ready:    true", "Hostname:   first", "Pod/pod", node},
@@ -228,30 +234,30 @@ spec:
 		t.Errorf("the port of an init container is shown:\n%s", shown)
 	}
 	says("False")
-	w.awaitEndpoints("played", map[string]string{"pod": ""})
-	w.awaitLegacy("played", "not 10.77.0.1:8080")
+	w.endpoints().await("played", map[string]string{"pod": ""})
+	awaitLegacyEndpoints(w, "played", "not 10.77.0.1:8080")
 	says("True")
-	w.awaitEndpoints("played", map[string]string{"pod": "RS"})
-	w.awaitLegacy("played", "10.77.0.1:8080")
+	w.endpoints().await("played", map[string]string{"pod": "RS"})
+	awaitLegacyEndpoints(w, "played", "10.77.0.1:8080")
 
-	before := w.versions()
+	before := endpointVersions(w)
 	w.Kubectl("annotate", "pod", "pod", "of=no-interest")
 	w.KubectlWith(strings.ReplaceAll(service, "app: web", "app: none"), "apply", "-f", "-")
 	w.awaitOutput([]string{"web-svc"}, "get", "endpointslices,endpoints")
-	for name, version := range w.versions() {
+	for name, version := range endpointVersions(w) {
 		if had, known := before[name]; known && had != version {
 			t.Errorf("%s was written from %s to %s though nothing has changed", name, had, version)
 		}
 	}
 
 	w.Kubectl("delete", "pod", "pod", "--grace-period=300", "--wait=false")
-	w.awaitEndpoints("played", map[string]string{"pod": "ST"})
-	w.awaitLegacy("played", "not 10.77.0.1:8080")
+	w.endpoints().await("played", map[string]string{"pod": "ST"})
+	awaitLegacyEndpoints(w, "played", "not 10.77.0.1:8080")
 	says("False")
-	w.awaitEndpoints("played", map[string]string{"pod": "T"})
+	w.endpoints().await("played", map[string]string{"pod": "T"})
 	w.Kubectl("delete", "pod", "pod", "--grace-period=0", "--force")
-	w.awaitEndpoints("played", map[string]string{})
-	w.awaitLegacy("played", "")
+	w.endpoints().await("played", map[string]string{})
+	awaitLegacyEndpoints(w, "played", "")
 	w.Kubectl("delete", "service", "played")
 	w.Await("nothing left of the Service", func() Answer {
 		if left := w.Kubectl("get", "endpointslices,endpoints", "--output=name"); strings.Contains(left, "/played") {
@@ -261,8 +267,8 @@ spec:
 	})
 }
 
-// versions are the resource versions of all slices and Endpoints.
-func (w *World) versions() map[string]string {
+// endpointVersions are the resource versions of all slices and Endpoints.
+func endpointVersions(w *World) map[string]string {
 	w.Helper()
 	all := map[string]string{}
 	for _, line := range strings.Split(w.Kubectl("get", "endpointslices,endpoints",
@@ -274,9 +280,9 @@ func (w *World) versions() map[string]string {
 	return all
 }
 
-// awaitLegacy waits until the Endpoints of a Service have these addresses; "not" stands before those that are not
-// ready.
-func (w *World) awaitLegacy(service, want string) {
+// awaitLegacyEndpoints waits until the Endpoints of a Service have these addresses; "not" stands before those that are
+// not ready.
+func awaitLegacyEndpoints(w *World, service, want string) {
 	w.Helper()
 	w.Await("the Endpoints of "+service, func() Answer {
 		endpoints, err := w.Client.CoreV1().Endpoints(w.Namespace).Get(w.Context(), service, metav1.GetOptions{})
@@ -316,28 +322,28 @@ kind: Endpoints
 metadata: {name: db, labels: {team: a}}
 subsets: [{addresses: [{ip: 192.0.2.1}], notReadyAddresses: [{ip: 192.0.2.2}], ports: [{port: 5432}]}]
 `, "apply", "-f", "-")
-	w.awaitEndpoints("db", map[string]string{"192.0.2.1": "R", "192.0.2.2": ""})
+	w.endpoints().await("db", map[string]string{"192.0.2.1": "R", "192.0.2.2": ""})
 	w.says("a", "get", "endpointslices", "-l",
 		"endpointslice.kubernetes.io/managed-by=endpointslicemirroring-controller.k8s.io",
 		"--output=jsonpath={.items[*].metadata.labels.team}")
 	w.Kubectl("patch", "endpoints", "db", "--type=json", "-p",
 		`[{"op":"remove","path":"/subsets/0/notReadyAddresses"}]`)
-	w.awaitEndpoints("db", map[string]string{"192.0.2.1": "R"})
+	w.endpoints().await("db", map[string]string{"192.0.2.1": "R"})
 	w.Kubectl("label", "endpoints", "db", "endpointslice.kubernetes.io/skip-mirror=true")
-	w.awaitEndpoints("db", map[string]string{})
+	w.endpoints().await("db", map[string]string{})
 	w.Kubectl("label", "endpoints", "db", "endpointslice.kubernetes.io/skip-mirror-")
-	w.awaitEndpoints("db", map[string]string{"192.0.2.1": "R"})
+	w.endpoints().await("db", map[string]string{"192.0.2.1": "R"})
 	w.Kubectl("delete", "service", "db")
 	w.Await("nothing left of the Service", func() Answer {
 		return Left(w.Kubectl("get", "endpointslices,endpoints", "--output=name"))
 	})
 }
 
-// DaemonsBehindServices puts a headless and an ordinary Service before the Pods of a DaemonSet: all of them are behind
+// ServiceForDaemonSet puts a headless and an ordinary Service before the Pods of a DaemonSet: all of them are behind
 // both.
 //
 // SET-150
-func DaemonsBehindServices(t *testing.T, m mesh.Mesh) {
+func ServiceForDaemonSet(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(agent("agent", HelloV1, ""), "apply", "-f", "-")
 	for _, name := range []string{"headless", "ordinary"} {
@@ -346,7 +352,7 @@ func DaemonsBehindServices(t *testing.T, m mesh.Mesh) {
 			manifest = strings.Replace(manifest, "type: LoadBalancer", "clusterIP: None", 1)
 		}
 		w.KubectlWith(manifest, "apply", "-f", "-")
-		w.awaitReady(name, "name=agent", len(m.Nodes()))
+		w.endpoints().awaitReady(name, "name=agent", len(m.Nodes()))
 		headless := w.Kubectl("get", "endpointslices", "--output=name", "-l",
 			"kubernetes.io/service-name="+name+",service.kubernetes.io/headless")
 		if (headless != "") != (name == "headless") {

@@ -77,9 +77,9 @@ func each(kinds []string, done string) string {
 	return strings.Join(lines, "\n")
 }
 
-// EveryKind does to an object of every kind what kubectl does to any: it is created, shown, described, labelled,
-// annotated, patched, compared, applied by the server for two who differ, waited for and deleted.
-func EveryKind(t *testing.T, m mesh.Mesh) {
+// KubectlOnEveryKind does to an object of every kind what kubectl does to any: it is created, shown, described,
+// labelled, annotated, patched, compared, applied by the server for two who differ, waited for and deleted.
+func KubectlOnEveryKind(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	text := everyOther + everyWorkload
 	changed := strings.ReplaceAll(text, "metadata: {name: every}", `metadata: {name: every, labels: {size: small}}`)
@@ -114,7 +114,7 @@ func EveryKind(t *testing.T, m mesh.Mesh) {
 	all("annotated", "annotate", "note=of interest")
 	all("patched", "patch", "-p", `{"metadata":{"annotations":{"note":null}}}`)
 	all("condition met", "wait", "--for=jsonpath={.metadata.name}=every")
-	w.appliedByTwo(dir)
+	applyByTwoManagers(w, dir)
 	var gone []string
 	for _, kind := range everyName {
 		gone = append(gone, kind+` "every" deleted from `+w.Namespace+" namespace")
@@ -124,8 +124,8 @@ func EveryKind(t *testing.T, m mesh.Mesh) {
 	w.awaitNothing("pods")
 }
 
-// appliedByTwo has the server apply the changed manifest, and then another one for somebody else.
-func (w *World) appliedByTwo(dir string) {
+// applyByTwoManagers has the server apply the changed manifest, and then another one for another manager.
+func applyByTwoManagers(w *World, dir string) {
 	w.Helper()
 	changed, other := filepath.Join(dir, "changed.yaml"), filepath.Join(dir, "other.yaml")
 	differs := w.TryKubectl("", "diff", "--server-side", "-f", changed)

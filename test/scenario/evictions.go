@@ -22,12 +22,12 @@ import (
 // crowd is how many Pods are evicted at once.
 const crowd = 100
 
-// EvictedAtOnce asks two apiservers for the eviction of every Pod of a Deployment, all at the same time, while a budget
-// lets one go. However the requests meet, never fewer Pods serve than it needs, and who is refused is told so; when the
-// one that went is replaced, the next goes. With a budget that lets ten go, so all go in the end.
+// ConcurrentEvictions asks two apiservers for the eviction of every Pod of a Deployment, all at the same time, while a
+// budget lets one go. However the requests meet, never fewer Pods serve than it needs, and who is refused is told so;
+// when the one that went is replaced, the next goes. With a budget that lets ten go, so all go in the end.
 //
 // SAF-033 SAF-046 SAF-047 SAF-054
-func EvictedAtOnce(t *testing.T, m mesh.Mesh, second *rest.Config) {
+func ConcurrentEvictions(t *testing.T, m mesh.Mesh, second *rest.Config) {
 	w := In(t, m)
 	other, err := kubernetes.NewForConfig(second)
 	if err != nil {
@@ -107,7 +107,7 @@ func (e *exodus) note(pod *corev1.Pod) {
 // round waits until as many may go and all serve, and asks for everybody's eviction at once.
 func (e *exodus) round(allowed int) {
 	e.Helper()
-	e.awaitBudget(fmt.Sprintf("guard %d N/A %d", crowd-allowed, allowed))
+	awaitBudget(e.World, fmt.Sprintf("guard %d N/A %d", crowd-allowed, allowed))
 	e.Await("all Pods to serve", func() Answer {
 		e.mutex.Lock()
 		defer e.mutex.Unlock()

@@ -50,7 +50,7 @@ spec:
 }
 
 // GangPreemption has a group of two want the room of others in one rack. Of the two nodes of one rack, one is a more
-// important Pod's; the other rack has one node. So nobody goes, and no room is kept. When that Pod has gone, the Pod
+// important Pod's; the other rack has one node. So no Pod goes, and no room is kept. When that Pod has gone, the Pod
 // beside it goes, and not the least important one, which is in the other rack.
 //
 // SCH-035 SCH-036 SCH-041
@@ -71,7 +71,7 @@ func GangPreemption(t *testing.T, m mesh.Mesh) {
 	w.KubectlWith(resident("strong", class("top"), nodes[1], "3"), "create", "-f", "-")
 	w.KubectlWith(resident("cheapest", class("least"), nodes[2], "3"), "create", "-f", "-")
 	w.Kubectl("wait", "--for=condition=Ready", "pod", "--all", "--timeout=60s")
-	journal := w.watchPods()
+	journal := journalPods(w)
 
 	w.KubectlWith(fmt.Sprintf(rackGroup, rack, class("group")), "create", "-f", "-")
 	for _, name := range []string{"first", "second"} {

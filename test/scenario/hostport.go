@@ -43,7 +43,7 @@ func HostPort(t *testing.T, m mesh.Mesh) {
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	addresses := []string{net.JoinHostPort(pod.Status.HostIP, "18273"), "127.0.0.1:18273"}
 	for _, address := range addresses {
-		if got := strings.TrimSpace(w.fetch(client, "http://"+address+"/hostname")); got != "onport" {
+		if got := strings.TrimSpace(fetchURL(w, client, "http://"+address+"/hostname")); got != "onport" {
 			t.Errorf("%s answers %q, want the Pod", address, got)
 		}
 	}
@@ -57,12 +57,12 @@ func HostPort(t *testing.T, m mesh.Mesh) {
 	// Another Pod takes the port over.
 	w.KubectlWith(strings.ReplaceAll(onHostPort, "onport", "heir"), "apply", "-f", "-")
 	w.Kubectl("wait", "--for=condition=Ready", "pod/heir", "--timeout=60s")
-	if got := strings.TrimSpace(w.fetch(client, "http://"+addresses[0]+"/hostname")); got != "heir" {
+	if got := strings.TrimSpace(fetchURL(w, client, "http://"+addresses[0]+"/hostname")); got != "heir" {
 		t.Errorf("%s answers %q, want the Pod that has the port now", addresses[0], got)
 	}
 }
 
-func (w *World) fetch(client *http.Client, url string) string {
+func fetchURL(w *World, client *http.Client, url string) string {
 	w.Helper()
 	response, err := client.Get(url)
 	if err != nil {

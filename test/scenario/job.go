@@ -25,10 +25,10 @@ spec:
       containers: [{name: pi, image: ` + Server + `, command: [sh, -c, "echo 3.14159", "exit 0"]}]
 `
 
-// JobAlone runs a Job to its end, shows it, and deletes it with its Pod.
+// JobCompletion runs a Job to its end, shows it, and deletes it with its Pod.
 //
 // POD-014 JOB-002 JOB-006 JOB-013 JOB-014 JOB-015 JOB-016 JOB-018 JOB-111 JOB-112
-func JobAlone(t *testing.T, m mesh.Mesh) {
+func JobCompletion(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	if got := w.KubectlWith(pi, "apply", "-f", "-"); got != "job.batch/pi created\n" {
 		t.Errorf("apply printed %q", got)
@@ -157,11 +157,11 @@ spec:
 	}
 }
 
-// JobIndexed runs a Job of 20 indexes with real containers: one index fails for good by a policy, one fails as often as
+// IndexedJob runs a Job of 20 indexes with real containers: one index fails for good by a policy, one fails as often as
 // it may, the others say which they are.
 //
 // JOB-017 JOB-031 JOB-048 JOB-049 JOB-070 JOB-071 JOB-072 JOB-094
-func JobIndexed(t *testing.T, m mesh.Mesh) {
+func IndexedJob(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(`apiVersion: batch/v1
 kind: Job

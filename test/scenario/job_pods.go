@@ -38,11 +38,11 @@ spec:
 `, name, strings.Join(spec, "\n  "), name, container)
 }
 
-// JobHandOver deletes a Job alone: its Pods run on, without the finalizer. Another Job takes them over, with it, and is
-// deleted with them.
+// JobPodAdoption deletes a Job alone: its Pods run on, without the finalizer. Another Job takes them over, with it, and
+// is deleted with them.
 //
 // JOB-154 JOB-157 JOB-160 JOB-175
-func JobHandOver(t *testing.T, m mesh.Mesh) {
+func JobPodAdoption(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(job("old", "", "parallelism: 2", "completions: 2"), "apply", "-f", "-")
 	w.awaitActive("of=old", 2)
@@ -51,14 +51,14 @@ func JobHandOver(t *testing.T, m mesh.Mesh) {
 	uid := w.Kubectl("get", "job", "old", "-o", "jsonpath={.metadata.uid}")
 	before := w.podUIDs("of=old")
 	w.Kubectl("delete", "job", "old", "--cascade=orphan")
-	w.Await("Pods that nobody tracks", w.pods("of=old", func(pod *corev1.Pod) bool {
+	w.Await("Pods that nobody tracks", allPods(w, "of=old", func(pod *corev1.Pod) bool {
 		return metav1.GetControllerOf(pod) == nil && !slices.Contains(pod.Finalizers, tracking)
 	}))
 	label := "batch.kubernetes.io/controller-uid: " + uid
 	taker := job("new", "", "parallelism: 2", "completions: 2", "manualSelector: true",
 		"selector: {matchLabels: {"+label+"}}")
 	w.KubectlWith(strings.Replace(taker, "labels: {of: new}", "labels: {of: new, "+label+"}", 1), "apply", "-f", "-")
-	w.Await("Pods of the new Job", w.pods("of=old", func(pod *corev1.Pod) bool {
+	w.Await("Pods of the new Job", allPods(w, "of=old", func(pod *corev1.Pod) bool {
 		owner := metav1.GetControllerOf(pod)
 		return owner != nil && owner.Name == "new" && string(owner.UID) != uid &&
 			slices.Contains(pod.Finalizers, tracking)
@@ -73,8 +73,8 @@ func JobHandOver(t *testing.T, m mesh.Mesh) {
 	}
 }
 
-// pods returns a look at whether all Pods are as they should be.
-func (w *World) pods(selector string, as func(*corev1.Pod) bool) func() Answer {
+// allPods returns a look at whether all Pods are as they should be.
+func allPods(w *World, selector string, as func(*corev1.Pod) bool) func() Answer {
 	return func() Answer {
 		for _, pod := range w.Pods(selector) {
 			if !as(&pod) {
@@ -86,18 +86,18 @@ func (w *World) pods(selector string, as func(*corev1.Pod) bool) func() Answer {
 	}
 }
 
-// JobDisrupted takes a Job's Pods away: one that is deleted is replaced, one that is evicted, too, and does not count
-// where a policy says so.
+// JobPodDisruption takes a Job's Pods away: one that is deleted is replaced, one that is evicted, too, and does not
+// count where a policy says so.
 //
 // JOB-004 JOB-056 JOB-092 JOB-099 JOB-100 JOB-152 JOB-174 SAF-073
-func JobDisrupted(t *testing.T, m mesh.Mesh) {
+func JobPodDisruption(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(job("plain", "")+job("guarded", "", "backoffLimit: 0", "suspend: true",
 		"podFailurePolicy: {rules: [{action: Ignore, onPodConditions: [{type: DisruptionTarget}]}]}"), "apply", "-f",
 		"-")
 	gone := w.awaitActive("of=plain", 1)[0]
 	w.Kubectl("delete", "pod", gone.Name, "--wait=false")
-	w.awaitAnother("of=plain", gone.UID)
+	awaitReplacement(w, "of=plain", gone.UID)
 
 	w.Kubectl("patch", "job", "guarded", "--type=merge", "--patch",
 		`{"spec":{"suspend":false,"template":{"metadata":{"labels":{"directed":"yes"}}}}}`)
@@ -106,7 +106,7 @@ func JobDisrupted(t *testing.T, m mesh.Mesh) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: gone.Name}}); err != nil {
 		t.Fatal(err)
 	}
-	w.awaitAnother("of=guarded", gone.UID)
+	awaitReplacement(w, "of=guarded", gone.UID)
 	for name, failed := range map[string]int32{"plain": 1, "guarded": 0} {
 		w.Await("the failures of Job "+name, func() Answer {
 			found, err := w.Client.BatchV1().Jobs(w.Namespace).Get(w.Context(), name, metav1.GetOptions{})
@@ -118,8 +118,8 @@ func JobDisrupted(t *testing.T, m mesh.Mesh) {
 	}
 }
 
-// awaitAnother waits until an active Pod has taken the place of one that is gone.
-func (w *World) awaitAnother(selector string, gone types.UID) {
+// awaitReplacement waits until an active Pod has taken the place of one that is gone.
+func awaitReplacement(w *World, selector string, gone types.UID) {
 	w.Helper()
 	w.Await("another Pod of "+selector, func() Answer {
 		pods := w.awaitActive(selector, 1)

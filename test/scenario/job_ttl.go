@@ -22,23 +22,23 @@ spec:
       containers: [{name: pi, image: "perl:5.34.0"}]
 `
 
-// FinishedJobGoes ends a Job, which stays, and then gives it no time to live: it goes with its Pod.
+// JobTTLAfterFinished ends a Job, which stays, and then gives it no time to live: it goes with its Pod.
 //
 // POD-018 JOB-131 JOB-133 JOB-176 JOB-178 JOB-179
-func FinishedJobGoes(t *testing.T, m mesh.Mesh) {
+func JobTTLAfterFinished(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(managedJob, "apply", "-f", "-")
-	job := w.jobs("")[0]
+	job := listJobs(w, "")[0]
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pi-1",
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(&job, batchJob)}},
 		Spec: job.Spec.Template.Spec}
 	if _, err := w.Client.CoreV1().Pods(w.Namespace).Create(w.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.finish(&job)
+	finishJob(w, &job)
 	w.awaitOutput([]string{"Complete"}, "get", "job", "pi")
 	w.says("job.batch/pi patched", "patch", "job", "pi", "--patch", `{"spec":{"ttlSecondsAfterFinished":86400}}`)
-	if jobs := w.jobs(""); len(jobs) != 1 || jobs[0].DeletionTimestamp != nil {
+	if jobs := listJobs(w, ""); len(jobs) != 1 || jobs[0].DeletionTimestamp != nil {
 		t.Errorf("a day before its time it is gone: %v", jobs)
 	}
 	w.Kubectl("patch", "job", "pi", "--patch", `{"spec":{"ttlSecondsAfterFinished":0}}`)

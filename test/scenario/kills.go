@@ -15,7 +15,7 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// asker is a Pod that does what it does with nobody watching: the stream of an exec would end with the nodeagent.
+// asker is a Pod that does what it does unwatched: the stream of an exec would end with the nodeagent.
 func asker(name, node string, command ...string) string {
 	return fmt.Sprintf(`---
 apiVersion: v1
@@ -37,24 +37,24 @@ type KillDNS func(t testing.TB, pods ...types.UID) int
 // one node is dead, a Pod behind the Service is replaced on the other.
 func KillsUnderLoad(t *testing.T, m mesh.Mesh, kill KillDNS) {
 	w := In(t, m)
-	e := w.startEchoes()
-	w.awaitAnswers(e.clients, e.names, "-n", enough, "http://echo/hostname")
+	e := w.traffic().startEchoes()
+	w.traffic().awaitAnswers(e.clients, e.names, "-n", enough, "http://echo/hostname")
 	t.Run("nodeagent", func(t *testing.T) {
-		w.on(t).underLoad(e, func() {
+		requestDuring(w.on(t), e, func() {
 			m.Kill(t, mesh.NodeAgent)
 			m.Start(t, mesh.NodeAgent)
 		}, "echo", e.ip)
 	})
-	t.Run("replaced meanwhile", func(t *testing.T) { e = w.on(t).replacedMeanwhile(e) })
+	t.Run("replaced meanwhile", func(t *testing.T) { e = replacePodOfDeadNode(w.on(t), e) })
 	t.Run("coredns", func(t *testing.T) {
 		w := w.on(t)
-		w.underLoad(e, func() { w.killDNS(e, kill) }, e.ip)
+		requestDuring(w, e, func() { killDNS(w, e, kill) }, e.ip)
 	})
 }
 
-// replacedMeanwhile replaces the Pod of the second node while the agent of the first one is dead. What that one has
+// replacePodOfDeadNode replaces the Pod of the second node while the agent of the first one is dead. What that one has
 // left in the kernel leads to a Pod that is gone: once it is back, it leads to the new one.
-func (w *World) replacedMeanwhile(e echoes) echoes {
+func replacePodOfDeadNode(w *World, e echoes) echoes {
 	w.Helper()
 	first := w.Mesh.Nodes()[0]
 	pods := w.Pods("app=echo")
@@ -62,19 +62,19 @@ func (w *World) replacedMeanwhile(e echoes) echoes {
 	w.Mesh.StopNode(w, first)
 	w.Kubectl("delete", "pod", pods[far].Name)
 	w.AwaitAvailable("echo", int32(len(pods)))
-	e.pods = w.addresses("app=echo")
+	e.pods = w.traffic().addresses("app=echo")
 	e.names = slices.Sorted(maps.Keys(e.pods))
 	if slices.Contains(e.names, pods[far].Name) || len(e.names) != len(pods) {
 		w.Fatalf("the Pods are %v, want another one in the place of %s", e.names, pods[far].Name)
 	}
 	w.Mesh.Start(w, mesh.NodeAgent)
-	w.reachesAll(e)
+	w.traffic().expectAllReached(e)
 	return e
 }
 
-// longestPause is how long nobody may be without an answer while one of two CoreDNS is dead, to which a resolver turns
-// again after a second: a question may meet the dead one until all nodes know, or have been on its way to it, but the
-// next attempts do not for as long as it stays away.
+// longestPause is how long a client may be without an answer while one of two CoreDNS is dead, to which a resolver
+// turns again after a second: a question may meet the dead one until all nodes know, or have been on its way to it, but
+// the next attempts do not for as long as it stays away.
 const (
 	longestPause = 6 * time.Second
 	soon         = "  dnsConfig: {options: [{name: timeout, value: \"1\"}]}\n"
@@ -82,7 +82,7 @@ const (
 
 // killDNS kills both CoreDNS, which come back, and then one of them again and again, which stays away for longer each
 // time: meanwhile the other one knows all names.
-func (w *World) killDNS(e echoes, kill KillDNS) {
+func killDNS(w *World, e echoes, kill KillDNS) {
 	w.Helper()
 	dns := *w
 	dns.Namespace = metav1.NamespaceSystem
@@ -94,8 +94,8 @@ func (w *World) killDNS(e echoes, kill KillDNS) {
 		w.Fatalf("CoreDNS ran in %d Pods of two", killed)
 	}
 	url := "http://echo/hostname"
-	w.awaitAnswers(e.clients, e.names, "-n", enough, url)
-	dns.awaitEndpoints("kube-dns", map[string]string{pods[0].Name: "RS", pods[1].Name: "RS"})
+	w.traffic().awaitAnswers(e.clients, e.names, "-n", enough, url)
+	dns.endpoints().await("kube-dns", map[string]string{pods[0].Name: "RS", pods[1].Name: "RS"})
 
 	manifest := ""
 	for i, node := range w.Mesh.Nodes() {
@@ -103,16 +103,16 @@ func (w *World) killDNS(e echoes, kill KillDNS) {
 			"app: asker", "app: by-name", 1) + soon
 	}
 	w.KubectlWith(manifest, "apply", "-f", "-")
-	w.awaitPhases("app=by-name", corev1.PodRunning)
+	awaitPhases(w, "app=by-name", corev1.PodRunning)
 	// The first node's is the one that is soon back: a later test cuts the second node off.
 	dead := max(0, slices.IndexFunc(pods, func(p corev1.Pod) bool { return p.Spec.NodeName != w.Mesh.Nodes()[0] }))
-	away := func() bool { return dns.endpointsOf("kube-dns")[pods[dead].Name] == "" }
+	away := func() bool { return dns.endpoints().of("kube-dns")[pods[dead].Name] == "" }
 	kill(w, pods[dead].UID)
 	w.Await("the names to be known while one CoreDNS is away", func() Answer {
 		if !away() {
 			return Sawf("it runs: killed %d", kill(w, pods[dead].UID))
 		}
-		for name, a := range w.each(e.clients, "-n", enough, url) {
+		for name, a := range w.traffic().each(e.clients, "-n", enough, url) {
 			if len(a.failed) > 0 || !a.shared(e.names) {
 				return Sawf("%s: %v", name, a)
 			}
@@ -122,7 +122,7 @@ func (w *World) killDNS(e echoes, kill KillDNS) {
 		}
 		return ""
 	})
-	for _, pod := range w.awaitPhases("app=by-name", corev1.PodSucceeded, corev1.PodFailed) {
+	for _, pod := range awaitPhases(w, "app=by-name", corev1.PodSucceeded, corev1.PodFailed) {
 		a := parseAnswers(w.Kubectl("logs", pod.Name))
 		w.Logf("%s: %v, the longest time without an answer %v", pod.Name, a, a.pause)
 		if !slices.Equal(a.from(), e.names) || a.pause == 0 || a.pause > longestPause {
@@ -131,8 +131,8 @@ func (w *World) killDNS(e echoes, kill KillDNS) {
 	}
 }
 
-// underLoad does something while Pods ask by each of the Service's hosts, and looks at what they were told.
-func (w *World) underLoad(e echoes, do func(), hosts ...string) {
+// requestDuring does something while Pods ask by each of the Service's hosts, and looks at what they were told.
+func requestDuring(w *World, e echoes, do func(), hosts ...string) {
 	w.Helper()
 	w.Kubectl("delete", "pod", "-l", "app=asker")
 	manifest := ""
@@ -145,9 +145,9 @@ func (w *World) underLoad(e echoes, do func(), hosts ...string) {
 		}
 	}
 	w.KubectlWith(manifest, "apply", "-f", "-")
-	w.awaitPhases("app=asker", corev1.PodRunning)
+	awaitPhases(w, "app=asker", corev1.PodRunning)
 	do()
-	for _, pod := range w.awaitPhases("app=asker", corev1.PodSucceeded, corev1.PodFailed) {
+	for _, pod := range awaitPhases(w, "app=asker", corev1.PodSucceeded, corev1.PodFailed) {
 		out := w.Kubectl("logs", pod.Name)
 		if strings.HasPrefix(pod.Name, "holder-") {
 			if strings.TrimSpace(out) != "slept 20s" {
@@ -161,19 +161,4 @@ func (w *World) underLoad(e echoes, do func(), hosts ...string) {
 			w.Errorf("%s: %v, want no failure, and answers of %v", pod.Name, a, e.names)
 		}
 	}
-}
-
-// awaitPhases waits until all Pods of a selector are in one of these phases.
-func (w *World) awaitPhases(selector string, phases ...corev1.PodPhase) (pods []corev1.Pod) {
-	w.Helper()
-	w.Await(fmt.Sprintf("all Pods of %s to be %v", selector, phases), func() Answer {
-		pods = w.Pods(selector)
-		for i := range pods {
-			if phase := pods[i].Status.Phase; !slices.Contains(phases, phase) {
-				return Sawf("%s is %s", pods[i].Name, phase)
-			}
-		}
-		return ""
-	})
-	return pods
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -83,4 +84,74 @@ func root() string {
 		break
 	}
 	return "."
+}
+
+// prints waits until kubectl prints the text for the object.
+func (w *World) prints(object, template, want string) {
+	w.Helper()
+	w.Await(object+" to be "+want, func() Answer {
+		if got := w.TryKubectl("", "get", object, "--output=jsonpath="+template).Stdout; got != want {
+			return Saw(got)
+		}
+		return ""
+	})
+}
+
+// says runs kubectl and compares what it prints.
+func (w *World) says(want string, args ...string) {
+	w.Helper()
+	if got := strings.TrimSpace(w.Kubectl(args...)); got != want {
+		w.Errorf("kubectl %s printed %q, want %q", strings.Join(args, " "), got, want)
+	}
+}
+
+// refuses runs kubectl and expects that it fails with words on standard error.
+func (w *World) refuses(stdin string, words []string, args ...string) {
+	w.Helper()
+	r := w.TryKubectl(stdin, args...)
+	if r.Code == 0 {
+		w.Errorf("kubectl %s succeeded:\n%s", strings.Join(args, " "), r.Stdout)
+	}
+	for _, word := range words {
+		if !strings.Contains(r.Stderr, word) {
+			w.Errorf("kubectl %s said %q, want %q in it", strings.Join(args, " "), r.Stderr, word)
+		}
+	}
+}
+
+// directory writes files into a new directory; a name may have folders.
+func (w *World) directory(files map[string]string) string {
+	w.Helper()
+	dir := w.TempDir()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			w.Fatalf("making a folder for %s: %v", name, err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			w.Fatalf("writing %s: %v", name, err)
+		}
+	}
+	return dir
+}
+
+// awaitOutput waits until what kubectl prints has all the words. Of a log, no word goes over lines: a container's two
+// streams share the log, and the lines of one have no order against those of the other.
+func (w *World) awaitOutput(words []string, args ...string) string {
+	w.Helper()
+	if args[0] == "logs" && slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, "\n") }) {
+		w.Fatalf("kubectl %s: a word of %q goes over lines", strings.Join(args, " "), words)
+	}
+	var got string
+	w.Await("kubectl "+strings.Join(args, " "), func() Answer {
+		r := w.TryKubectl("", args...)
+		got = r.Stdout
+		for _, word := range words {
+			if !strings.Contains(got, word) {
+				return Saw(got + r.Stderr + "lacks " + word)
+			}
+		}
+		return ""
+	})
+	return got
 }

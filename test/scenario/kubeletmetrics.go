@@ -99,7 +99,7 @@ func KubeletMetrics(t *testing.T, m mesh.Mesh) {
 		var missing []string
 		all := map[string]map[string]*dto.MetricFamily{}
 		for _, path := range []string{"", "/probes", "/cadvisor"} {
-			all[path] = w.families(pod.Spec.NodeName, path)
+			all[path] = nodeMetricFamilies(w, pod.Spec.NodeName, path)
 		}
 		for _, row := range podTold {
 			if !tells(all[row.path][row.name], filled.Replace(row.labels)) {
@@ -108,14 +108,15 @@ func KubeletMetrics(t *testing.T, m mesh.Mesh) {
 		}
 		return Left(strings.Join(missing, "\n"))
 	})
-	w.expectMetricsPage(pod.Spec.NodeName)
+	expectMetricsPage(w, pod.Spec.NodeName)
 	w.Kubectl("delete", "pod", "failing", "--timeout=90s")
 	w.Await("the end of the Pod in the metrics", func() Answer {
-		if !tells(w.families(pod.Spec.NodeName, "")["kubelet_pod_worker_duration_seconds"], "operation_type=kill") {
+		durations := nodeMetricFamilies(w, pod.Spec.NodeName, "")["kubelet_pod_worker_duration_seconds"]
+		if !tells(durations, "operation_type=kill") {
 			return "its end took no time"
 		}
 		for _, path := range []string{"/probes", "/cadvisor"} {
-			for _, family := range w.families(pod.Spec.NodeName, path) {
+			for _, family := range nodeMetricFamilies(w, pod.Spec.NodeName, path) {
 				for _, metric := range family.GetMetric() {
 					if strings.Contains(labelsOf(metric), "namespace="+w.Namespace+" ") {
 						return Sawf("%s still has %s of it", path, family.GetName())
@@ -128,10 +129,10 @@ func KubeletMetrics(t *testing.T, m mesh.Mesh) {
 }
 
 // expectMetricsPage compares what a node shows, while a Pod runs that is probed, with the page that lists it.
-func (w *World) expectMetricsPage(node string) {
+func expectMetricsPage(w *World, node string) {
 	w.Helper()
 	for _, path := range []string{"", "/resource", "/probes", "/cadvisor"} {
-		shown := FamiliesInOrder(w.families(node, path))
+		shown := FamiliesInOrder(nodeMetricFamilies(w, node, path))
 		section := "A node's `/metrics" + path + "`"
 		wrong, err := metricspage.Compare(filepath.Join(root(), "docs/reference/metrics.md"), section, shown)
 		if err != nil || len(wrong) > 0 {
@@ -140,8 +141,8 @@ func (w *World) expectMetricsPage(node string) {
 	}
 }
 
-// families are the metrics of a node by their names.
-func (w *World) families(node, path string) map[string]*dto.MetricFamily {
+// nodeMetricFamilies are the metrics of a node by their names.
+func nodeMetricFamilies(w *World, node, path string) map[string]*dto.MetricFamily {
 	w.Helper()
 	families, err := MetricFamilies(strings.NewReader(
 		w.Kubectl("get", "--raw", "/api/v1/nodes/"+node+"/proxy/metrics"+path)))

@@ -46,7 +46,7 @@ const scratch = `
 `
 
 // EphemeralVolume gives a Pod a claim of its own, which goes with it, and with the claim its volume. A Pod whose
-// claim's name somebody else's claim has waits, and says why, until that claim is gone.
+// claim's name another claim has waits, and says why, until that claim is gone.
 func EphemeralVolume(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(strings.Replace(scratch, "NAME", "user", 1), "apply", "-f", "-")
@@ -70,17 +70,17 @@ func EphemeralVolume(t *testing.T, m mesh.Mesh) {
 	w.Kubectl("wait", "pvc/user-scratch", "pvc/late-scratch", volume, "--for=delete", "--timeout=60s")
 }
 
-// StatefulSetData lets each Pod of a StatefulSet write its name into its claim. Whatever becomes of the Pods, by a
-// rollout or by scaling down and up, each finds what the one of its name wrote.
+// StatefulSetDataPersistence lets each Pod of a StatefulSet write its name into its claim. Whatever becomes of the
+// Pods, by a rollout or by scaling down and up, each finds what the one of its name wrote.
 //
 // POD-012 SET-002 SET-054
-func StatefulSetData(t *testing.T, m mesh.Mesh) {
+func StatefulSetDataPersistence(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(strings.Replace(stateful(3, HelloV1, `  volumeClaimTemplates:
   - metadata: {name: data}
     spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
 `), "        image:", "        volumeMounts: [{name: data, mountPath: /data}]\n        image:", 1), "apply", "-f", "-")
-	w.AwaitStateful(3, 3)
+	w.awaitStatefulSet(3, 3)
 	pods := []string{"web-0", "web-1", "web-2"}
 	for _, pod := range pods {
 		w.Kubectl("exec", pod, "--", "sh", "-c", "echo "+pod+" > /data/name")
@@ -94,12 +94,12 @@ func StatefulSetData(t *testing.T, m mesh.Mesh) {
 		}
 	}
 	w.Kubectl("set", "image", "statefulset/web", "web="+HelloV2)
-	w.AwaitStateful(3, 3)
+	w.awaitStatefulSet(3, 3)
 	expect("after a rollout")
 	w.Kubectl("scale", "statefulset", "web", "--replicas=1")
-	w.AwaitStateful(1, 1)
+	w.awaitStatefulSet(1, 1)
 	w.says("3", "get", "pvc", "--output=go-template={{len .items}}")
 	w.Kubectl("scale", "statefulset", "web", "--replicas=3")
-	w.AwaitStateful(3, 3)
+	w.awaitStatefulSet(3, 3)
 	expect("after scaling down and up")
 }

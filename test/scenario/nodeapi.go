@@ -38,9 +38,9 @@ subjects:
 - {kind: ServiceAccount, name: scraper, namespace: %[1]s}
 `
 
-// NodeAPI asks the agents of all nodes themselves, as tools of the field do: by a token, which lets its user have what
-// the API lets him have and no more.
-func NodeAPI(t *testing.T, m mesh.Mesh) {
+// NodeAPIAuthorization asks the agents of all nodes themselves, as tools of the field do: by a token, which lets its
+// user have what the API lets him have and no more.
+func NodeAPIAuthorization(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	defer w.TryKubectl("", "delete", "clusterrolebinding,clusterrole", w.Namespace+"-scraper")
 	w.KubectlWith(fmt.Sprintf(scraper, w.Namespace), "apply", "-f", "-")
@@ -63,7 +63,7 @@ func NodeAPI(t *testing.T, m mesh.Mesh) {
 			{"a token of nobody's", "nobody", "/metrics", 401, "the bearer token is not valid"},
 			{"no token", "", "/metrics", 401, "a client certificate or a bearer token is required"},
 		} {
-			code, said := w.askAgent(node, row.path, row.token)
+			code, said := requestNodeAPI(w, node, row.path, row.token)
 			if code != row.want || !strings.Contains(said, row.says) {
 				t.Errorf("%s: %s of %s: %d %.300s, want %d %q", row.name, row.path, node, code, said, row.want,
 					row.says)
@@ -79,10 +79,10 @@ func NodeAPI(t *testing.T, m mesh.Mesh) {
 	}
 }
 
-// askAgent asks the agent of a node with a token, and returns its answer.
-func (w *World) askAgent(node, path, token string) (int, string) {
+// requestNodeAPI asks the agent of a node with a token, and returns its answer.
+func requestNodeAPI(w *World, node, path, token string) (int, string) {
 	w.Helper()
-	of := w.node(node)
+	of := getNode(w, node)
 	var address string
 	for _, a := range of.Status.Addresses {
 		if a.Type == corev1.NodeInternalIP {

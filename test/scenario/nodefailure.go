@@ -44,10 +44,10 @@ spec:
 // POD-080 POD-081 POD-082 SAF-065 SAF-067 SAF-153 SAF-154 SAF-171 SAF-172 SAF-179 SET-066 SET-148 DEP-155
 func NodeFailure(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
-	before := w.fillNode(m.Nodes()[1])
+	before := fillNode(w, m.Nodes()[1])
 	victim := m.Nodes()[1]
 	m.StopNode(t, victim)
-	w.awaitLost(victim)
+	awaitLostNode(w, victim)
 	w.Await("the Pods of the lost node to be ended", func() Answer {
 		for _, name := range []string{"app=web", "app=db"} {
 			p := w.pod(before[name].Name)
@@ -64,10 +64,10 @@ func NodeFailure(t *testing.T, m mesh.Mesh) {
 	w.AwaitAvailable("web", 1)
 	w.awaitOutput([]string{"TaintManagerEviction", "taint-eviction-controller", "Marking for deletion Pod " +
 		w.Namespace + "/db-0", "NodeNotReady", "node-controller", "Node is not ready"}, "describe", "pod", "db-0")
-	w.expectHeld(before, victim)
+	expectPodsHeld(w, before, victim)
 
 	m.StartNode(t, victim)
-	w.awaitInOrder(victim)
+	awaitPodsInOrder(w, victim)
 	w.Await("another db-0, and the old Pods to be gone", func() Answer {
 		for _, name := range []string{"app=web", "app=db"} {
 			pods := w.Pods(name)
@@ -77,7 +77,7 @@ func NodeFailure(t *testing.T, m mesh.Mesh) {
 		}
 		return ""
 	})
-	w.awaitDaemons("agent", HelloV1, m.Nodes()...)
+	awaitDaemonSet(w, "agent", HelloV1, m.Nodes()...)
 	if p := w.pod(before["name=agent"].Name); p.UID != before["name=agent"].UID {
 		t.Errorf("the daemon was replaced")
 	}
@@ -85,7 +85,7 @@ func NodeFailure(t *testing.T, m mesh.Mesh) {
 }
 
 // fillNode runs one Pod of each kind on the node and returns them by their selectors.
-func (w *World) fillNode(node string) map[string]corev1.Pod {
+func fillNode(w *World, node string) map[string]corev1.Pod {
 	w.Helper()
 	for _, other := range w.Mesh.Nodes() {
 		if other != node {
@@ -95,7 +95,7 @@ func (w *World) fillNode(node string) map[string]corev1.Pod {
 	w.KubectlWith(impatient("Deployment", "web")+impatient("StatefulSet", "db")+agent("agent", HelloV1, ""), "apply",
 		"-f", "-")
 	w.AwaitAvailable("web", 1)
-	w.awaitDaemons("agent", HelloV1, w.Mesh.Nodes()...)
+	awaitDaemonSet(w, "agent", HelloV1, w.Mesh.Nodes()...)
 	pods := map[string]corev1.Pod{}
 	for _, selector := range []string{"app=web", "app=db", "name=agent"} {
 		w.Await("a Pod "+selector+" that serves on "+node, func() Answer {
@@ -114,8 +114,8 @@ func (w *World) fillNode(node string) map[string]corev1.Pod {
 	return pods
 }
 
-// awaitLost waits until the Node says that nobody hears of it and its Pods have to go.
-func (w *World) awaitLost(name string) {
+// awaitLostNode waits until the Node says that it is silent and its Pods have to go.
+func awaitLostNode(w *World, name string) {
 	w.Helper()
 	w.Await("node "+name+" to be lost", func() Answer {
 		node, err := w.Client.CoreV1().Nodes().Get(w.Context(), name, metav1.GetOptions{})
@@ -146,8 +146,8 @@ func (w *World) awaitLost(name string) {
 	}
 }
 
-// awaitInOrder waits until the Node is ready and takes Pods.
-func (w *World) awaitInOrder(name string) {
+// awaitPodsInOrder waits until the Node is ready and takes Pods.
+func awaitPodsInOrder(w *World, name string) {
 	w.Helper()
 	w.Await("node "+name+" to take Pods again", func() Answer {
 		node, err := w.Client.CoreV1().Nodes().Get(w.Context(), name, metav1.GetOptions{})
@@ -163,9 +163,9 @@ func (w *World) awaitInOrder(name string) {
 	})
 }
 
-// expectHeld looks at what must not happen while a node is cut off, now that all else has happened: its Pods are still
-// in the API, no second one has the StatefulSet's identity, and the daemon is none of the taints' business.
-func (w *World) expectHeld(before map[string]corev1.Pod, node string) {
+// expectPodsHeld looks at what must not happen while a node is cut off, now that all else has happened: its Pods are
+// still in the API, no second one has the StatefulSet's identity, and the daemon is none of the taints' business.
+func expectPodsHeld(w *World, before map[string]corev1.Pod, node string) {
 	w.Helper()
 	if pods := w.Pods("app=db"); len(pods) != 1 || pods[0].UID != before["app=db"].UID {
 		w.Errorf("%d Pods of the StatefulSet", len(pods))
@@ -193,10 +193,10 @@ func (w *World) expectHeld(before map[string]corev1.Pod, node string) {
 func NodeRemoved(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	victim := m.Nodes()[1]
-	before := w.fillNode(victim)
+	before := fillNode(w, victim)
 	m.StopNode(t, victim)
-	w.awaitLost(victim)
-	seen := w.watchLast()
+	awaitLostNode(w, victim)
+	seen := watchLastPods(w)
 	w.Kubectl("delete", "node", victim, "--wait=false")
 	w.Await("another db-0", func() Answer {
 		pods := w.Pods("app=db")
@@ -218,11 +218,11 @@ func NodeRemoved(t *testing.T, m mesh.Mesh) {
 	})
 }
 
-// TaintByHand evicts Pods as an operator does: whoever does not tolerate the taint goes at once, a limited time is cut
-// short by the end of the taint, and nobody goes who bears it for ever.
+// TaintBasedEviction evicts Pods as an operator does: whoever does not tolerate the taint goes at once, a limited time
+// is cut short by the end of the taint, and no Pod goes that tolerates it for ever.
 //
 // SAF-065 SAF-067
-func TaintByHand(t *testing.T, m mesh.Mesh) {
+func TaintBasedEviction(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	bound := func(name, more string) string {
 		return strings.Replace(barePod(name, HelloV1), "spec: {", "spec: {nodeName: "+m.Nodes()[0]+", "+more, 1) +
@@ -238,7 +238,7 @@ func TaintByHand(t *testing.T, m mesh.Mesh) {
 	patient, stoic := w.pod("patient").UID, w.pod("stoic").UID
 	taint := "tests.keelson.dev/" + w.Namespace + "=yes:NoExecute"
 	defer w.TryKubectl("", "taint", "nodes", m.Nodes()[0], taint+"-")
-	plain, seen := w.pod("plain").UID, w.watchLast()
+	plain, seen := w.pod("plain").UID, watchLastPods(w)
 	w.Kubectl("taint", "nodes", m.Nodes()[0], taint)
 	w.awaitGone("pod", "plain")
 	w.Await("the reason that plain went", func() Answer {
@@ -276,7 +276,7 @@ func (l *lastPods) of(uid types.UID) *corev1.Pod {
 // count is how many Pods there have been.
 func (l *lastPods) count(w *World) int {
 	w.Helper()
-	w.awaitSeen(func() int64 {
+	awaitSeen(w, func() int64 {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		return l.newest
@@ -286,7 +286,7 @@ func (l *lastPods) count(w *World) int {
 	return len(l.pods)
 }
 
-func (w *World) watchLast() *lastPods {
+func watchLastPods(w *World) *lastPods {
 	w.Helper()
 	watcher, err := w.Client.CoreV1().Pods(w.Namespace).Watch(w.Context(), metav1.ListOptions{})
 	if err != nil {

@@ -22,8 +22,8 @@ type podJournal struct {
 	newest int64
 }
 
-// watchPods begins a journal. The scenarios that keep one end no apiserver, so that one watch is enough.
-func (w *World) watchPods() *podJournal {
+// journalPods begins a journal. The scenarios that keep one end no apiserver, so that one watch is enough.
+func journalPods(w *World) *podJournal {
 	w.Helper()
 	watcher, err := w.Client.CoreV1().Pods(w.Namespace).Watch(w.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -62,7 +62,7 @@ func (j *podJournal) note(event watch.EventType, pod *corev1.Pod) {
 // names are those of the Pods that came to the state so far, in order.
 func (j *podJournal) names(w *World, state string) (names []string) {
 	w.Helper()
-	w.awaitSeen(func() int64 {
+	awaitSeen(w, func() int64 {
 		j.mutex.Lock()
 		defer j.mutex.Unlock()
 		return j.newest
@@ -100,7 +100,7 @@ func (j *podJournal) expect(w *World, want string) {
 
 // awaitSeen waits until a watch of the world's Pods has shown what they are now. seen is the newest version that it has
 // shown so far.
-func (w *World) awaitSeen(seen func() int64) {
+func awaitSeen(w *World, seen func() int64) {
 	w.Helper()
 	newest := int64(0)
 	for _, pod := range w.Pods("") {

@@ -7,14 +7,14 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// PodSecurity labels a namespace, and shows what kubectl prints of it: which Pods would be refused now, which template
-// makes Pods that are refused, and why a Pod is.
-func PodSecurity(t *testing.T, m mesh.Mesh) {
+// PodSecurityAdmission labels a namespace, and shows what kubectl prints of it: which Pods would be refused now, which
+// template makes Pods that are refused, and why a Pod is.
+func PodSecurityAdmission(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.Kubectl("run", "before", "--image="+HelloV1)
 	label := []string{"label", "namespace", w.Namespace, "pod-security.kubernetes.io/enforce=restricted"}
 	for _, args := range [][]string{append(label, "--dry-run=server"), label} {
-		w.printed(w.TryKubectl("", args...), "namespace/"+w.Namespace+" labeled",
+		expectPrinted(w, w.TryKubectl("", args...), "namespace/"+w.Namespace+" labeled",
 			`Warning: existing pods in namespace "`+w.Namespace+`" violate the new PodSecurity enforce level `+
 				`"restricted:latest"`,
 			"Warning: before: allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoot != true, "+
@@ -28,7 +28,7 @@ func PodSecurity(t *testing.T, m mesh.Mesh) {
 		}
 		return ""
 	})
-	w.printed(w.TryKubectl(web(1, HelloV1, ""), "apply", "-f", "-"), "deployment.apps/web created",
+	expectPrinted(w, w.TryKubectl(web(1, HelloV1, ""), "apply", "-f", "-"), "deployment.apps/web created",
 		`Warning: would violate PodSecurity "restricted:latest": allowPrivilegeEscalation != false (container "`,
 		"must set securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (container")
 	w.awaitOutput([]string{"FailedCreate", `violates PodSecurity "restricted:latest"`}, "get", "events")
@@ -53,8 +53,8 @@ func PodSecurity(t *testing.T, m mesh.Mesh) {
 	w.AwaitAvailable("web", 1)
 }
 
-// printed wants a kubectl that printed the line and these warnings.
-func (w *World) printed(r Result, line string, warnings ...string) {
+// expectPrinted wants a kubectl that printed the line and these warnings.
+func expectPrinted(w *World, r Result, line string, warnings ...string) {
 	w.Helper()
 	if r.Code != 0 || strings.TrimSpace(r.Stdout) != line && !strings.HasPrefix(r.Stdout, line+" ") {
 		w.Errorf("status %d, %q, want %q", r.Code, r.Stdout, line)

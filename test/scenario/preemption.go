@@ -12,7 +12,7 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// looked keeps a Pod that has ended until somebody has looked at it.
+// looked keeps a Pod that has ended until the test has looked at it.
 const looked = "example.com/looked"
 
 // plug is a Pod of a priority class that takes the dongle.
@@ -32,14 +32,14 @@ spec:
 }
 
 // Preemption gives a node one dongle, which a Pod of low priority takes. Neither a Pod of the same priority nor one
-// that preempts nobody gets it; a Pod of higher priority does, when the first has ended in its own time.
+// that preempts no Pod gets it; a Pod of higher priority does, when the first has ended in its own time.
 //
 // SCH-035 SCH-036 SCH-041 SCH-042 SCH-044 SCH-050 SCH-063 SCH-065 SAF-066
 func Preemption(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	node := m.Nodes()[0]
-	defer w.offerDongles(node, "null")
-	w.offerDongles(node, `"1"`)
+	defer offerDongles(w, node, "null")
+	offerDongles(w, node, `"1"`)
 	class := func(name string) string { return w.Namespace + "-" + name }
 	for name, args := range map[string][]string{"low": {"--value=10"}, "high": {"--value=1000"},
 		"polite": {"--value=500", "--preemption-policy=Never"}} {
@@ -116,7 +116,7 @@ func condition(p *corev1.Pod, kind corev1.PodConditionType) corev1.PodCondition 
 
 // offerDongles lets an administrator say through a node's status how many dongles it has, as JSON, and waits until the
 // node offers them.
-func (w *World) offerDongles(node, amount string) {
+func offerDongles(w *World, node, amount string) {
 	w.Helper()
 	w.Kubectl("patch", "node", node, "--subresource=status", "--type=merge",
 		"-p", `{"status":{"capacity":{"`+dongle+`":`+amount+`}}}`)

@@ -10,8 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// proxied reaches Pods by the apiserver, which passes requests on to a Service or to a Pod, with any method and body.
-func (w *World) proxied(names []string) {
+// expectPodsProxied reaches Pods by the apiserver, which passes requests on to a Service or to a Pod, with any method
+// and body.
+func expectPodsProxied(w *World, names []string) {
 	w.Helper()
 	namespace := startProxy(w) + "/api/v1/namespaces/" + w.Namespace
 	for _, path := range []string{"/services/echo:http/proxy", "/services/http:echo:80/proxy"} {
@@ -40,13 +41,13 @@ func (w *World) proxied(names []string) {
 	}
 }
 
-// nodesProxied reaches what listens on each node by the apiserver: the node's agent, which knows the Pods of its own
-// node, and another port, here that of a Service, at which one of the Pods answers.
-func (w *World) nodesProxied(names []string) {
+// expectNodesProxied reaches what listens on each node by the apiserver: the node's agent, which knows the Pods of its
+// own node, and another port, here that of a Service, at which one of the Pods answers.
+func expectNodesProxied(w *World, names []string) {
 	w.Helper()
 	port := strconv.Itoa(int(w.service("ports").Spec.Ports[0].NodePort))
 	for _, node := range w.Mesh.Nodes() {
-		agent := strconv.Itoa(int(w.node(node).Status.DaemonEndpoints.KubeletEndpoint.Port))
+		agent := strconv.Itoa(int(getNode(w, node).Status.DaemonEndpoints.KubeletEndpoint.Port))
 		for _, address := range []string{node, node + ":" + agent, "https:" + node + ":" + agent} {
 			proxy := "/api/v1/nodes/" + address + "/proxy"
 			if said := w.Kubectl("get", "--raw", proxy+"/healthz"); said != "ok" {

@@ -12,11 +12,11 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// Proxy sends plain HTTP through kubectl proxy: it creates, reads and deletes ReplicaSets with every propagation
+// KubectlProxy sends plain HTTP through kubectl proxy: it creates, reads and deletes ReplicaSets with every propagation
 // policy.
 //
 // DEP-168 DEP-169 DEP-170 DEP-171 DEP-172
-func Proxy(t *testing.T, m mesh.Mesh) {
+func KubectlProxy(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	collection := startProxy(w) + "/apis/apps/v1/namespaces/" + w.Namespace + "/replicasets"
 	for _, c := range []struct {

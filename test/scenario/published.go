@@ -111,9 +111,9 @@ func (p published) used(t *testing.T, m mesh.Mesh) {
 	// Some are longer than an annotation may be: client-side apply takes them from no cluster.
 	w.Kubectl("apply", "--server-side", "-f", definitions)
 	defer w.TryKubectl("", "delete", "--ignore-not-found", "-f", definitions)
-	w.awaitEstablished("-f", definitions)
+	awaitEstablished(w, "-f", definitions)
 
-	examples := w.examples(filepath.Join(dir, "examples"))
+	examples := publishedExamples(w, filepath.Join(dir, "examples"))
 	w.KubectlWith(examples, "apply", "-f", "-")
 	again := w.KubectlWith(examples, "apply", "-f", "-")
 	if strings.Count(again, "\n") != strings.Count(again, " unchanged\n") {
@@ -160,8 +160,8 @@ func (p published) shows(w *World) {
 	}
 }
 
-// examples are the manifests of a folder for the world's namespace.
-func (w *World) examples(dir string) string {
+// publishedExamples are the manifests of a folder for the world's namespace.
+func publishedExamples(w *World, dir string) string {
 	w.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil || len(files) == 0 {
@@ -177,8 +177,8 @@ func (w *World) examples(dir string) string {
 			var object unstructured.Unstructured
 			if err = decoder.Decode(&object.Object); err == nil && object.Object != nil {
 				object.SetNamespace("")
-				object.SetFinalizers(nil) // nobody is there who takes them off
-				all.WriteString("---\n" + w.yaml(object.Object))
+				object.SetFinalizers(nil) // no controller is there to take them off
+				all.WriteString("---\n" + marshalYAML(w, object.Object))
 			}
 		}
 		if err = errors.Join(file.Close(), err); !errors.Is(err, io.EOF) {
@@ -188,7 +188,7 @@ func (w *World) examples(dir string) string {
 	return all.String()
 }
 
-func (w *World) yaml(object any) string {
+func marshalYAML(w *World, object any) string {
 	w.Helper()
 	text, err := yaml.Marshal(object)
 	if err != nil {

@@ -19,10 +19,10 @@ func QuotaHoldsRollout(t *testing.T, m mesh.Mesh) {
 		"resourcequota/small created\n" {
 		t.Errorf("create printed %q", got)
 	}
-	w.awaitQuota("count/replicasets.apps 0 5", "pods 0 3")
+	awaitQuota(w, "count/replicasets.apps 0 5", "pods 0 3")
 	w.KubectlWith(web(3, HelloV1, ""), "apply", "-f", "-")
 	w.AwaitAvailable("web", 3)
-	w.awaitQuota("count/replicasets.apps 1 5", "pods 3 3")
+	awaitQuota(w, "count/replicasets.apps 1 5", "pods 3 3")
 	w.Kubectl("set", "image", "deployment/web", "*="+HelloV2)
 	w.Await("the refusal is told", func() Answer {
 		for _, c := range w.deployment("web").Status.Conditions {
@@ -45,20 +45,20 @@ func QuotaHoldsRollout(t *testing.T, m mesh.Mesh) {
 		}
 		return ""
 	})
-	w.awaitQuota("count/replicasets.apps 2 5", "pods 3 4")
+	awaitQuota(w, "count/replicasets.apps 2 5", "pods 3 4")
 	w.Kubectl("delete", "deployment", "web")
-	w.awaitQuota("count/replicasets.apps 0 5", "pods 0 4")
+	awaitQuota(w, "count/replicasets.apps 0 5", "pods 0 4")
 	w.Kubectl("delete", "quota", "small")
 }
 
-// QuotaOfAmounts bounds what Pods ask for: who does not say it is refused, and a quota says how much is left.
+// QuotaOfResources bounds what Pods ask for: who does not say it is refused, and a quota says how much is left.
 //
 // POD-232 DEP-136
-func QuotaOfAmounts(t *testing.T, m mesh.Mesh) {
+func QuotaOfResources(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.Kubectl("create", "quota", "amounts", "--hard=requests.cpu=300m,limits.memory=64Mi")
 	w.Kubectl("create", "quota", "idle", "--hard=pods=0", "--scopes=BestEffort")
-	w.awaitQuota("limits.memory 0 64Mi", "requests.cpu 0 300m")
+	awaitQuota(w, "limits.memory 0 64Mi", "requests.cpu 0 300m")
 	run := []string{"run", "one", "--image=" + HelloV1, "--dry-run=server"}
 	silent := w.TryKubectl("", run...)
 	if silent.Code == 0 || !strings.Contains(silent.Stderr,
@@ -71,41 +71,41 @@ func QuotaOfAmounts(t *testing.T, m mesh.Mesh) {
 			`","resources":{"requests":{"cpu":"` + cpu + `"},"limits":{"memory":"32Mi"}}}]}}`
 	}
 	w.Kubectl("run", "one", "--image="+HelloV1, overrides("200m"))
-	w.awaitQuota("limits.memory 32Mi 64Mi", "requests.cpu 200m 300m")
+	awaitQuota(w, "limits.memory 32Mi 64Mi", "requests.cpu 200m 300m")
 	more := w.TryKubectl("", "run", "two", "--image="+HelloV1, overrides("101m"))
 	if more.Code == 0 || !strings.Contains(more.Stderr, `pods "two" is forbidden: exceeded quota: amounts, requested: `+
 		`requests.cpu=101m, used: requests.cpu=200m, limited: requests.cpu=300m`) {
 		t.Errorf("a Pod that asks for too much: status %d, %s", more.Code, more.Stderr)
 	}
 	w.Kubectl("delete", "pod", "one", "--wait=false")
-	w.awaitQuota("limits.memory 0 64Mi", "requests.cpu 0 300m")
+	awaitQuota(w, "limits.memory 0 64Mi", "requests.cpu 0 300m")
 	w.Kubectl("run", "two", "--image="+HelloV1, overrides("101m"))
 }
 
-// QuotaOfKinds counts objects of any kind, beside kinds that nobody serves.
+// QuotaOfObjectCounts counts objects of any kind, beside kinds that are not served.
 //
 // DEP-136
-func QuotaOfKinds(t *testing.T, m mesh.Mesh) {
+func QuotaOfObjectCounts(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.Kubectl("create", "secret", "generic", "early", "--from-literal=a=b")
 	w.Kubectl("create", "quota", "kinds", "--hard=secrets=2,count/jobs.batch=1,services=1,services.nodeports=2,"+
 		"requests.storage=3Gi,count/widgets.example.com=4")
-	w.awaitQuota("count/jobs.batch 0 1", "requests.storage 0 3Gi", "secrets 1 2", "services 0 1",
+	awaitQuota(w, "count/jobs.batch 0 1", "requests.storage 0 3Gi", "secrets 1 2", "services 0 1",
 		"services.nodeports 0 2")
 	w.Kubectl("create", "secret", "generic", "late", "--from-literal=a=b")
 	w.refuses("", []string{"exceeded quota: kinds, requested: secrets=1, used: secrets=2, limited: secrets=2"},
 		"create", "secret", "generic", "beyond", "--from-literal=a=b")
 	w.Kubectl("create", "service", "nodeport", "web", "--tcp=80,81")
 	w.Kubectl("create", "job", "one", "--image="+HelloV1)
-	w.awaitQuota("count/jobs.batch 1 1", "services 1 1", "services.nodeports 2 2")
+	awaitQuota(w, "count/jobs.batch 1 1", "services 1 1", "services.nodeports 2 2")
 	w.Kubectl("delete", "secret", "early", "late")
 	w.Kubectl("delete", "service", "web")
 	w.Kubectl("delete", "job", "one")
-	w.awaitQuota("count/jobs.batch 0 1", "secrets 0 2", "services 0 1", "services.nodeports 0 2")
+	awaitQuota(w, "count/jobs.batch 0 1", "secrets 0 2", "services 0 1", "services.nodeports 0 2")
 }
 
 // awaitQuota waits until describing the namespace's quotas shows the lines.
-func (w *World) awaitQuota(lines ...string) {
+func awaitQuota(w *World, lines ...string) {
 	w.Helper()
 	w.Await("the quota", func() Answer {
 		shown := w.Kubectl("describe", "quota")

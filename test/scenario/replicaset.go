@@ -6,10 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"keelson.dev/kit/podview"
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/mesh/simnode"
 )
@@ -26,35 +24,11 @@ func barePod(name, image string) string {
 		"spec: {terminationGracePeriodSeconds: 1, containers: [{name: web, image: %q}]}\n", name, image)
 }
 
-// awaitActive waits until exactly so many Pods match that are not on their way out, all ready, and returns them.
-func (w *World) awaitActive(selector string, count int) []corev1.Pod {
-	w.Helper()
-	var active []corev1.Pod
-	w.Await(fmt.Sprintf("%d active Pods of %s", count, selector), func() Answer {
-		active = nil
-		ready := 0
-		for _, pod := range w.Pods(selector) {
-			if !podview.IsActive(&pod) {
-				continue
-			}
-			active = append(active, pod)
-			if podview.IsReady(&pod) {
-				ready++
-			}
-		}
-		if len(active) != count || ready != count {
-			return Sawf("%d, %d of them ready", len(active), ready)
-		}
-		return ""
-	})
-	return active
-}
-
-// ReplicaSetAlone scales a ReplicaSet, loses one Pod to another label and gives it a new template, which only new Pods
-// get.
+// StandaloneReplicaSet scales a ReplicaSet, loses one Pod to another label and gives it a new template, which only new
+// Pods get.
 //
 // DEP-006 DEP-035 DEP-150 DEP-153 DEP-174 DEP-175 DEP-176 POD-016 POD-040 POD-043 POD-161
-func ReplicaSetAlone(t *testing.T, m mesh.Mesh) {
+func StandaloneReplicaSet(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(frontend(3, HelloV1), "apply", "-f", "-")
 	w.awaitActive("app=web", 3)
@@ -115,10 +89,10 @@ func ReplicaSetAlone(t *testing.T, m mesh.Mesh) {
 	})
 }
 
-// ReplicaSetAcquires takes bare Pods over, whatever they run, and ends those that are too many.
+// ReplicaSetAdoption takes bare Pods over, whatever they run, and ends those that are too many.
 //
 // DEP-158 DEP-160 DEP-161 DEP-162 DEP-163
-func ReplicaSetAcquires(t *testing.T, m mesh.Mesh) {
+func ReplicaSetAdoption(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	pods := barePod("pod1", HelloV2) + "---\n" + barePod("pod2", Server)
 	if got := w.KubectlWith(pods, "apply", "-f", "-"); got != "pod/pod1 created\npod/pod2 created\n" {

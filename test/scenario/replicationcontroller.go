@@ -25,11 +25,11 @@ spec:
 `, name, replicas, track, image)
 }
 
-// ReplicationControllerAlone makes Pods, shows them, loses one to another label, gets a new template, which replaces
-// none, and is scaled.
+// StandaloneReplicationController makes Pods, shows them, loses one to another label, gets a new template, which
+// replaces none, and is scaled.
 //
 // DEP-187 DEP-188 DEP-189 DEP-190 DEP-191 DEP-193 DEP-194 DEP-202 DEP-203 DEP-208
-func ReplicationControllerAlone(t *testing.T, m mesh.Mesh) {
+func StandaloneReplicationController(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	if got := w.KubectlWith(nginx("nginx", "a", HelloV1, 3), "apply", "-f", "-"); got !=
 		"replicationcontroller/nginx created\n" {

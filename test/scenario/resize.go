@@ -30,38 +30,38 @@ spec:
     resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}]
 `
 
-// Resize gives running containers more and less, by kubectl patch and edit: what the kernel holds them to changes at
-// once, what cannot be had is said, and nothing restarts that did not ask for it.
+// InPlacePodResize gives running containers more and less, by kubectl patch and edit: what the kernel holds them to
+// changes at once, what cannot be had is said, and nothing restarts that did not ask for it.
 // DEP-214
-func Resize(t *testing.T, m mesh.Mesh) {
+func InPlacePodResize(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(sized, "apply", "-f", "-")
 	w.Kubectl("wait", "--for=condition=Ready", "pod/sized", "--timeout=60s")
-	w.resize("main", `{"limits":{"cpu":"300m","memory":"160Mi"}}`)
-	w.awaitSize("main", "300m", "160Mi", 0)
-	w.awaitHeld("main", 30000, 160<<20)
+	resizeContainer(w, "main", `{"limits":{"cpu":"300m","memory":"160Mi"}}`)
+	awaitResources(w, "main", "300m", "160Mi", 0)
+	awaitCgroupLimits(w, "main", 30000, 160<<20)
 
-	w.resize("main", `{"requests":{"cpu":"50m"},"limits":{"cpu":"100m","memory":"96Mi"}}`)
-	w.awaitHeld("main", 10000, 96<<20)
+	resizeContainer(w, "main", `{"requests":{"cpu":"50m"},"limits":{"cpu":"100m","memory":"96Mi"}}`)
+	awaitCgroupLimits(w, "main", 10000, 96<<20)
 
-	w.resize("restarts", `{"limits":{"cpu":"250m"}}`)
-	w.awaitSize("restarts", "250m", "128Mi", 0)
-	w.resize("restarts", `{"limits":{"memory":"80Mi"}}`)
-	w.awaitSize("restarts", "250m", "80Mi", 1)
-	w.awaitHeld("restarts", 25000, 80<<20)
+	resizeContainer(w, "restarts", `{"limits":{"cpu":"250m"}}`)
+	awaitResources(w, "restarts", "250m", "128Mi", 0)
+	resizeContainer(w, "restarts", `{"limits":{"memory":"80Mi"}}`)
+	awaitResources(w, "restarts", "250m", "80Mi", 1)
+	awaitCgroupLimits(w, "restarts", 25000, 80<<20)
 
-	w.resize("main", `{"requests":{"cpu":"900"},"limits":{"cpu":"900"}}`)
-	w.awaitResizeCondition(corev1.PodResizePending, "Infeasible: Node didn't have enough capacity: cpu, requested: ")
-	w.awaitSize("main", "100m", "96Mi", 0)
-	w.resize("main", `{"requests":{"cpu":"50m","memory":"1Mi"},"limits":{"cpu":"100m","memory":"1Mi"}}`)
-	w.awaitResizeCondition(corev1.PodResizeInProgress, "Error: cannot decrease memory limits: [")
-	w.awaitSize("main", "100m", "96Mi", 0)
+	resizeContainer(w, "main", `{"requests":{"cpu":"900"},"limits":{"cpu":"900"}}`)
+	awaitResizeCondition(w, corev1.PodResizePending, "Infeasible: Node didn't have enough capacity: cpu, requested: ")
+	awaitResources(w, "main", "100m", "96Mi", 0)
+	resizeContainer(w, "main", `{"requests":{"cpu":"50m","memory":"1Mi"},"limits":{"cpu":"100m","memory":"1Mi"}}`)
+	awaitResizeCondition(w, corev1.PodResizeInProgress, "Error: cannot decrease memory limits: [")
+	awaitResources(w, "main", "100m", "96Mi", 0)
 
-	w.editSize(t, "1Mi", "112Mi")
-	w.awaitHeld("main", 10000, 112<<20)
-	w.awaitSize("main", "100m", "112Mi", 0)
-	w.awaitResizeCondition(corev1.PodResizeInProgress, "")
-	w.awaitResizeCondition(corev1.PodResizePending, "")
+	editResources(w, t, "1Mi", "112Mi")
+	awaitCgroupLimits(w, "main", 10000, 112<<20)
+	awaitResources(w, "main", "100m", "112Mi", 0)
+	awaitResizeCondition(w, corev1.PodResizeInProgress, "")
+	awaitResizeCondition(w, corev1.PodResizePending, "")
 
 	refused := w.TryKubectl("", "patch", "pod", "sized", "--subresource", "resize", "--patch",
 		`{"spec":{"containers":[{"name":"main","resources":{"limits":{"cpu":null}}}]}}`)
@@ -70,15 +70,15 @@ func Resize(t *testing.T, m mesh.Mesh) {
 	}
 }
 
-// resize asks for another size of a container of the Pod sized, as users do.
-func (w *World) resize(container, resources string) {
+// resizeContainer asks for another size of a container of the Pod sized, as users do.
+func resizeContainer(w *World, container, resources string) {
 	w.Helper()
 	w.Kubectl("patch", "pod", "sized", "--subresource", "resize", "--patch", fmt.Sprintf(
 		`{"spec":{"containers":[{"name":%q,"resources":%s}]}}`, container, resources))
 }
 
-// editSize changes one amount of memory into another by kubectl edit.
-func (w *World) editSize(t *testing.T, from, to string) {
+// editResources changes one amount of memory into another by kubectl edit.
+func editResources(w *World, t *testing.T, from, to string) {
 	w.Helper()
 	editor := filepath.Join(t.TempDir(), "editor")
 	script := fmt.Sprintf("#!/bin/sh\nexec sed -i 's/memory: %s$/memory: %s/' \"$1\"\n", from, to)
@@ -92,8 +92,8 @@ func (w *World) editSize(t *testing.T, from, to string) {
 	}
 }
 
-// awaitSize waits until the API says that the container has these limits after so many restarts.
-func (w *World) awaitSize(container, cpu, memory string, restarts int32) {
+// awaitResources waits until the API says that the container has these limits after so many restarts.
+func awaitResources(w *World, container, cpu, memory string, restarts int32) {
 	w.Helper()
 	w.Await("container "+container+" to have its size", func() Answer {
 		pod, err := w.Client.CoreV1().Pods(w.Namespace).Get(w.Context(), "sized", metav1.GetOptions{})
@@ -117,8 +117,9 @@ func (w *World) awaitSize(container, cpu, memory string, restarts int32) {
 	})
 }
 
-// awaitHeld waits until the kernel holds the container to so much CPU time of each 100 ms, in microseconds, and memory.
-func (w *World) awaitHeld(container string, quota, memory int64) {
+// awaitCgroupLimits waits until the kernel holds the container to so much CPU time of each 100 ms, in microseconds, and
+// memory.
+func awaitCgroupLimits(w *World, container string, quota, memory int64) {
 	w.Helper()
 	want := map[string]bool{fmt.Sprintf("%d 100000\n%d\n", quota, memory): true,
 		fmt.Sprintf("%d\n%d\n", quota, memory): true}
@@ -138,7 +139,7 @@ func (w *World) awaitHeld(container string, quota, memory int64) {
 }
 
 // awaitResizeCondition waits until a condition begins so; empty is no condition.
-func (w *World) awaitResizeCondition(kind corev1.PodConditionType, begins string) {
+func awaitResizeCondition(w *World, kind corev1.PodConditionType, begins string) {
 	w.Helper()
 	w.Await(fmt.Sprintf("condition %s: %s", kind, begins), func() Answer {
 		pod, err := w.Client.CoreV1().Pods(w.Namespace).Get(w.Context(), "sized", metav1.GetOptions{})
@@ -175,16 +176,16 @@ func resizesThroughCrashes(w *World, die Die) {
 		}
 		memory := fmt.Sprintf("%dMi", 144+16*(i%2)) // up and down
 		die(w, mesh.NodeAgent, "nodeagent/"+failpoint,
-			func() { w.resize("main", `{"limits":{"memory":"`+memory+`"}}`) })
-		w.awaitSize("main", "200m", memory, 0)
-		w.awaitHeld("main", 20000, int64(144+16*(i%2))<<20)
+			func() { resizeContainer(w, "main", `{"limits":{"memory":"`+memory+`"}}`) })
+		awaitResources(w, "main", "200m", memory, 0)
+		awaitCgroupLimits(w, "main", 20000, int64(144+16*(i%2))<<20)
 	}
 	for i, failpoint := range []string{"container.stop.after", "container.create.before", "container.start.after"} {
 		memory := fmt.Sprintf("%dMi", 144+16*(i%2))
 		die(w, mesh.NodeAgent, "nodeagent/"+failpoint+"=crash", func() {
-			w.resize("restarts", `{"limits":{"memory":"`+memory+`"}}`)
+			resizeContainer(w, "restarts", `{"limits":{"memory":"`+memory+`"}}`)
 		})
-		w.awaitSize("restarts", "200m", memory, int32(i)+1)
-		w.awaitHeld("restarts", 20000, int64(144+16*(i%2))<<20)
+		awaitResources(w, "restarts", "200m", memory, int32(i)+1)
+		awaitCgroupLimits(w, "restarts", 20000, int64(144+16*(i%2))<<20)
 	}
 }

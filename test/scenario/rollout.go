@@ -14,10 +14,10 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// Rollout applies a Deployment, scales it, changes its image and goes back, as a user does with kubectl.
+// DeploymentRollout applies a Deployment, scales it, changes its image and goes back, as a user does with kubectl.
 //
 // DEP-021 DEP-022 DEP-024 DEP-033 POD-009 POD-043
-func Rollout(t *testing.T, m mesh.Mesh) {
+func DeploymentRollout(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(web(3, HelloV1, ""), "apply", "-f", "-")
 	if got := w.Kubectl("rollout", "status", "deployment/web", "--timeout=90s"); !strings.Contains(got,

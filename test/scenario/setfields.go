@@ -12,9 +12,9 @@ import (
 var templated = strings.Fields(`replicationcontroller replicaset.apps deployment.apps statefulset.apps daemonset.apps
 	cronjob.batch`)
 
-// SetFields changes image, environment, resources and account of a template of each kind by kubectl set. The Pods that
+// KubectlSet changes image, environment, resources and account of a template of each kind by kubectl set. The Pods that
 // come of it run with them.
-func SetFields(t *testing.T, m mesh.Mesh) {
+func KubectlSet(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(everyWorkload+everyOther, "apply", "-f", "-")
 	w.Kubectl("wait", "pod/every", "--for=condition=Ready", "--timeout=90s")
@@ -55,12 +55,12 @@ func SetFields(t *testing.T, m mesh.Mesh) {
 	w.Kubectl("scale", "rc/every", "rs/every", "--replicas=2")
 	w.Kubectl("create", "job", "fired", "--from=cronjob/every")
 	for of, pods := range map[string]int{"deploy": 1, "sts": 1, "ds": len(m.Nodes()), "rc": 2, "rs": 2, "cj": 1} {
-		w.expectSet(of, pods)
+		expectSetFields(w, of, pods)
 	}
 }
 
-// expectSet waits for the Pods, and looks for one that has all that was set.
-func (w *World) expectSet(of string, pods int) {
+// expectSetFields waits for the Pods, and looks for one that has all that was set.
+func expectSetFields(w *World, of string, pods int) {
 	w.Helper()
 	w.awaitActive("of="+of, pods)
 	const want = HelloV2 + " SHAPE CM_COLOUR 10m 300m every"
@@ -71,7 +71,7 @@ func (w *World) expectSet(of string, pods int) {
 		for line := range strings.Lines(got) {
 			name, has, _ := strings.Cut(strings.TrimSpace(line), " ")
 			if has == want {
-				w.expectInside(name)
+				expectContainerFields(w, name)
 				return ""
 			}
 		}
@@ -79,8 +79,8 @@ func (w *World) expectSet(of string, pods int) {
 	})
 }
 
-// expectInside asks a real container for its variables and its account.
-func (w *World) expectInside(pod string) {
+// expectContainerFields asks a real container for its variables and its account.
+func expectContainerFields(w *World, pod string) {
 	w.Helper()
 	if !w.Mesh.RealContainers() {
 		return

@@ -19,8 +19,8 @@ func stateful(replicas int, image, extra string) string {
 		"  serviceName: web\n  replicas").Replace(web(replicas, image, ""))
 }
 
-// AwaitStateful waits until the StatefulSet web says that it has so many Pods, all ready, and so many updated.
-func (w *World) AwaitStateful(replicas, updated int32) *appsv1.StatefulSet {
+// awaitStatefulSet waits until the StatefulSet web says that it has so many Pods, all ready, and so many updated.
+func (w *World) awaitStatefulSet(replicas, updated int32) *appsv1.StatefulSet {
 	w.Helper()
 	var set *appsv1.StatefulSet
 	w.Await(fmt.Sprintf("StatefulSet web with %d Pods, %d of them updated", replicas, updated), func() Answer {
@@ -39,26 +39,26 @@ func (w *World) AwaitStateful(replicas, updated int32) *appsv1.StatefulSet {
 	return set
 }
 
-// images are those of the Pods web-0, web-1 and so on, by their versions.
-func (w *World) images() string {
+// statefulImages are those of the Pods web-0, web-1 and so on, by their versions.
+func statefulImages(w *World) string {
 	w.Helper()
 	return strings.NewReplacer("keelson.dev/hello:", "").Replace(w.Kubectl("get", "pods", "--selector=app=web",
 		"--sort-by=metadata.name", "--output=jsonpath={.items[*].spec.containers[0].image}"))
 }
 
-// StatefulSetInOrder makes three Pods one after the other, replaces them from the last to the first, a part of them
-// first, goes back to the first revision, and ends them in order.
+// StatefulSetOrderedReady makes three Pods one after the other, replaces them from the last to the first, a part of
+// them first, goes back to the first revision, and ends them in order.
 //
 // POD-042 SET-001 SET-003 SET-017 SET-021 SET-022 SET-031 SET-036 SET-038 SET-041 SET-049 SET-057 SET-058 SET-061
 // SET-063 SET-074 SET-075 SET-076 SET-078 SET-079 SET-082 SET-108 SET-111 SET-112 SET-113
-func StatefulSetInOrder(t *testing.T, m mesh.Mesh) {
+func StatefulSetOrderedReady(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
-	journal := w.watchPods()
+	journal := journalPods(w)
 	if got := w.KubectlWith(stateful(3, HelloV1, ""), "apply", "-f", "-"); got != "statefulset.apps/web created\n" {
 		t.Errorf("apply printed %q", got)
 	}
 	journal.expect(w, "made web-0, ready web-0, made web-1, ready web-1, made web-2, ready web-2")
-	first := w.AwaitStateful(3, 3).Status.CurrentRevision
+	first := w.awaitStatefulSet(3, 3).Status.CurrentRevision
 	w.says("pod/web-1", "get", "pods", "--selector=apps.kubernetes.io/pod-index=1", "--output=name")
 	w.says("pod/web-2", "get", "pods", "--selector=statefulset.kubernetes.io/pod-name=web-2", "--output=name")
 	if row := strings.Fields(w.Kubectl("get", "sts", "web", "--no-headers", "-o", "wide")); row[1] != "3/3" ||
@@ -69,26 +69,27 @@ func StatefulSetInOrder(t *testing.T, m mesh.Mesh) {
 		"Pods Status:    3 Running / 0 Waiting / 0 Succeeded / 0 Failed", "statefulset-controller",
 		"create Pod web-2 in StatefulSet web successful"}, "describe", "statefulset", "web")
 
-	w.partition(2)
+	setPartition(w, 2)
 	w.says("statefulset.apps/web image updated", "set", "image", "statefulset/web", "web="+HelloV2)
 	journal.expect(w, "ending web-2, gone web-2, made web-2, ready web-2")
-	half := w.AwaitStateful(3, 1).Status
+	half := w.awaitStatefulSet(3, 1).Status
 	if half.CurrentRevision != first || half.UpdateRevision == first || half.CurrentReplicas != 2 ||
-		w.images() != "1 1 2" {
-		t.Errorf("of images %s: %+v", w.images(), half)
+		statefulImages(w) != "1 1 2" {
+		t.Errorf("of images %s: %+v", statefulImages(w), half)
 	}
 	w.says("partitioned roll out complete: 1 new pods have been updated...", "rollout", "status", "sts/web")
 	w.Kubectl("delete", "pod", "web-0")
 	journal.expect(w, "ending web-0, gone web-0, made web-0, ready web-0")
-	if got := w.images(); got != "1 1 2" {
+	if got := statefulImages(w); got != "1 1 2" {
 		t.Errorf("a Pod below the partition was deleted; then the images are %s", got)
 	}
 
-	w.partition(0)
+	setPartition(w, 0)
 	journal.expect(w,
 		"ending web-1, gone web-1, made web-1, ready web-1, ending web-0, gone web-0, made web-0, ready web-0")
-	if got := w.AwaitStateful(3, 3).Status; got.CurrentRevision != half.UpdateRevision || w.images() != "2 2 2" {
-		t.Errorf("of images %s: %+v", w.images(), got)
+	if got := w.awaitStatefulSet(3, 3).Status; got.CurrentRevision != half.UpdateRevision ||
+		statefulImages(w) != "2 2 2" {
+		t.Errorf("of images %s: %+v", statefulImages(w), got)
 	}
 	w.says("statefulset.apps/web \nREVISION  CHANGE-CAUSE\n1         <none>\n2         <none>", "rollout", "history",
 		"sts/web")
@@ -96,8 +97,8 @@ func StatefulSetInOrder(t *testing.T, m mesh.Mesh) {
 	journal.expect(w,
 		"ending web-2, gone web-2, made web-2, ready web-2, ending web-1, gone web-1, made web-1, ready web-1, "+
 			"ending web-0, gone web-0, made web-0, ready web-0")
-	if got := w.AwaitStateful(3, 3).Status; got.CurrentRevision != first || w.images() != "1 1 1" {
-		t.Errorf("of images %s after the undo: %+v, at first %s", w.images(), got, first)
+	if got := w.awaitStatefulSet(3, 3).Status; got.CurrentRevision != first || statefulImages(w) != "1 1 1" {
+		t.Errorf("of images %s after the undo: %+v, at first %s", statefulImages(w), got, first)
 	}
 	w.says("statefulset.apps/web skipped rollback (current template already matches revision 3)", "rollout", "undo",
 		"sts/web", "--to-revision=3")
@@ -108,22 +109,22 @@ func StatefulSetInOrder(t *testing.T, m mesh.Mesh) {
 	journal.expect(w, "made web-1, ready web-1")
 	w.Kubectl("scale", "statefulset", "web", "--replicas=0")
 	journal.expect(w, "ending web-1, gone web-1, ending web-0, gone web-0")
-	w.AwaitStateful(0, 0)
+	w.awaitStatefulSet(0, 0)
 	w.Kubectl("delete", "statefulset", "web")
 	w.awaitNothing("statefulsets", "controllerrevisions", "pods")
 }
 
-// partition sets from which ordinal on the StatefulSet web is updated.
-func (w *World) partition(ordinal int) {
+// setPartition sets from which ordinal on the StatefulSet web is updated.
+func setPartition(w *World, ordinal int) {
 	w.Helper()
 	w.Kubectl("patch", "statefulset", "web", "--patch", fmt.Sprintf(
 		`{"spec":{"updateStrategy":{"rollingUpdate":{"partition":%d}}}}`, ordinal))
 }
 
-// StatefulSetInParallel makes all Pods though none gets ready, from an ordinal on, and ends all at once.
+// StatefulSetParallel makes all Pods though none gets ready, from an ordinal on, and ends all at once.
 //
 // SET-033 SET-068 SET-070
-func StatefulSetInParallel(t *testing.T, m mesh.Mesh) {
+func StatefulSetParallel(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(stateful(5, simnode.NeverStart, "  podManagementPolicy: Parallel\n  ordinals: {start: 5}\n"), "apply",
 		"-f", "-")
@@ -139,30 +140,30 @@ func StatefulSetInParallel(t *testing.T, m mesh.Mesh) {
 	w.awaitNothing("pods")
 }
 
-// StatefulSetOnDelete leaves its Pods alone until somebody deletes one.
+// StatefulSetOnDelete leaves its Pods alone until a user deletes one.
 //
 // SET-072
 func StatefulSetOnDelete(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(stateful(3, HelloV1, "  updateStrategy: {type: OnDelete}\n"), "apply", "-f", "-")
-	w.AwaitStateful(3, 3)
+	w.awaitStatefulSet(3, 3)
 	w.Kubectl("set", "image", "statefulset/web", "web="+HelloV2)
-	w.AwaitStateful(3, 0)
+	w.awaitStatefulSet(3, 0)
 	w.Kubectl("delete", "pod", "web-1")
-	w.AwaitStateful(3, 1)
-	if got := w.images(); got != "1 2 1" {
+	w.awaitStatefulSet(3, 1)
+	if got := statefulImages(w); got != "1 2 1" {
 		t.Errorf("the images are %s", got)
 	}
 }
 
-// StatefulSetStuck gets stuck on an image that cannot be pulled. The old image alone does not help, deleting the Pod
-// does. With the annotation the old image is enough.
+// StatefulSetStuckRollout gets stuck on an image that cannot be pulled. The old image alone does not help, deleting the
+// Pod does. With the annotation the old image is enough.
 //
 // SET-023 SET-088 SET-089 SET-090
-func StatefulSetStuck(t *testing.T, m mesh.Mesh) {
+func StatefulSetStuckRollout(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(stateful(3, HelloV1, ""), "apply", "-f", "-")
-	w.AwaitStateful(3, 3)
+	w.awaitStatefulSet(3, 3)
 	broken := func() string {
 		w.Kubectl("set", "image", "statefulset/web", "web="+simnode.NeverStart)
 		var uid string
@@ -173,7 +174,7 @@ func StatefulSetStuck(t *testing.T, m mesh.Mesh) {
 					return ""
 				}
 			}
-			return Saw("images: " + w.images())
+			return Saw("images: " + statefulImages(w))
 		})
 		return uid
 	}
@@ -190,24 +191,24 @@ func StatefulSetStuck(t *testing.T, m mesh.Mesh) {
 		t.Errorf("the broken Pod was replaced")
 	}
 	w.Kubectl("delete", "pod", "web-2")
-	w.AwaitStateful(3, 3)
+	w.awaitStatefulSet(3, 3)
 
 	w.Kubectl("annotate", "statefulset", "web", "keelson.dev/replace-never-ready=true")
 	broken()
 	w.Kubectl("set", "image", "statefulset/web", "web="+HelloV2)
-	w.AwaitStateful(3, 3)
+	w.awaitStatefulSet(3, 3)
 	w.awaitOutput([]string{"ReplacingNeverReadyPod"}, "describe", "statefulset", "web")
 }
 
-// StatefulSetTemplate changes resources, labels and annotations of the template, each of which replaces the Pods, and
-// applies manifests with and without a number of replicas over one that was scaled.
+// StatefulSetTemplateChange changes resources, labels and annotations of the template, each of which replaces the Pods,
+// and applies manifests with and without a number of replicas over one that was scaled.
 //
 // DEP-235 DEP-237 SET-071 SET-109 SET-110
-func StatefulSetTemplate(t *testing.T, m mesh.Mesh) {
+func StatefulSetTemplateChange(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	manifest := stateful(2, HelloV1, "")
 	w.KubectlWith(manifest, "apply", "-f", "-")
-	w.AwaitStateful(2, 2)
+	w.awaitStatefulSet(2, 2)
 	w.Kubectl("rollout", "status", "sts/web")
 	for _, change := range [][]string{
 		{"set", "resources", "statefulset/web", "--limits=memory=64Mi"}, {"rollout", "restart", "statefulset/web"},
@@ -215,7 +216,7 @@ func StatefulSetTemplate(t *testing.T, m mesh.Mesh) {
 	} {
 		before := w.podUIDs("app=web")
 		w.Kubectl(change...)
-		w.AwaitStateful(2, 2)
+		w.awaitStatefulSet(2, 2)
 		for uid := range strings.FieldsSeq(strings.Trim(w.podUIDs("app=web"), "map[]")) {
 			if strings.Contains(before, uid) {
 				t.Errorf("after kubectl %s a Pod is still there", strings.Join(change, " "))
@@ -231,21 +232,21 @@ func StatefulSetTemplate(t *testing.T, m mesh.Mesh) {
 		t.Errorf("rollout status printed %q", got)
 	}
 	w.Kubectl("scale", "statefulset", "web", "--replicas=3")
-	w.AwaitStateful(3, 3)
+	w.awaitStatefulSet(3, 3)
 	w.KubectlWith(manifest, "apply", "-f", "-")
-	w.AwaitStateful(2, 2)
+	w.awaitStatefulSet(2, 2)
 
 	w.Kubectl("delete", "statefulset", "web")
 	w.awaitNothing("statefulsets", "pods")
 	bare := strings.Replace(manifest, "  replicas: 2\n", "", 1)
 	w.KubectlWith(bare, "apply", "-f", "-")
-	w.AwaitStateful(1, 1)
+	w.awaitStatefulSet(1, 1)
 	w.Kubectl("scale", "statefulset", "web", "--replicas=2")
-	w.AwaitStateful(2, 2)
+	w.awaitStatefulSet(2, 2)
 	if got := w.KubectlWith(bare, "apply", "-f", "-"); got != "statefulset.apps/web unchanged\n" {
 		t.Errorf("apply printed %q", got)
 	}
-	w.AwaitStateful(2, 2)
+	w.awaitStatefulSet(2, 2)
 }
 
 const claimTemplates = `  volumeClaimTemplates:
@@ -261,7 +262,7 @@ const claimTemplates = `  volumeClaimTemplates:
 func StatefulSetClaims(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(stateful(3, HelloV1, claimTemplates), "apply", "-f", "-")
-	w.AwaitStateful(3, 3)
+	w.awaitStatefulSet(3, 3)
 	claims := func(want string) {
 		t.Helper()
 		w.Await("the claims "+want, func() Answer {
@@ -285,9 +286,9 @@ func StatefulSetClaims(t *testing.T, m mesh.Mesh) {
 		t.Errorf("a volume %+v", got)
 	}
 	w.Kubectl("scale", "statefulset", "web", "--replicas=1")
-	w.AwaitStateful(1, 1)
+	w.awaitStatefulSet(1, 1)
 	w.Kubectl("scale", "statefulset", "web", "--replicas=3")
-	w.AwaitStateful(3, 3)
+	w.awaitStatefulSet(3, 3)
 	claims("www-web-0 www-web-1 www-web-2")
 
 	retain := func(whenDeleted, whenScaled string) {
@@ -298,7 +299,7 @@ func StatefulSetClaims(t *testing.T, m mesh.Mesh) {
 	}
 	retain("Retain", "Delete")
 	w.Kubectl("delete", "pod", "web-1")
-	w.AwaitStateful(3, 3)
+	w.awaitStatefulSet(3, 3)
 	if after := uid(); after != before {
 		t.Errorf("the claim www-web-1 is %s, was %s", after, before)
 	}
@@ -313,7 +314,7 @@ func StatefulSetClaims(t *testing.T, m mesh.Mesh) {
 		return ""
 	})
 	w.Kubectl("scale", "statefulset", "web", "--replicas=1")
-	w.AwaitStateful(1, 1)
+	w.awaitStatefulSet(1, 1)
 	claims("www-web-0 www-web-1")
 	w.Kubectl("delete", "statefulset", "web")
 	claims("")

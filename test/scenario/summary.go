@@ -12,8 +12,9 @@ import (
 // scratchBytes is about what the quiet Pod has written into its volume.
 const scratchBytes = 900_000
 
-// expectSummary wants the node of the quiet Pod to tell, to whoever may ask it through the apiserver, all that it uses.
-func (w *World) expectSummary() {
+// expectStatsSummary wants the node of the quiet Pod to tell, to whoever may ask it through the apiserver, all that it
+// uses.
+func expectStatsSummary(w *World) {
 	w.Helper()
 	w.Kubectl("exec", "quiet", "--", "sh", "-c", "seq 1 150000 > /scratch/data")
 	pod, err := w.Client.CoreV1().Pods(w.Namespace).Get(w.Context(), "quiet", metav1.GetOptions{})
@@ -23,15 +24,15 @@ func (w *World) expectSummary() {
 	var before, after *statsapi.Summary
 	w.Await("the Summary to tell what the Pod uses", func() Answer {
 		var said string
-		before, said = w.summary(pod.Spec.NodeName, "")
+		before, said = statsSummary(w, pod.Spec.NodeName, "")
 		return incomplete(before, pod.UID, said)
 	})
-	lean, said := w.summary(pod.Spec.NodeName, "?only_cpu_and_memory=true")
+	lean, said := statsSummary(w, pod.Spec.NodeName, "?only_cpu_and_memory=true")
 	if p := summaryOf(lean, pod.UID); p == nil || p.CPU == nil || p.Memory == nil || p.Network != nil ||
 		p.VolumeStats != nil || lean.Node.Fs != nil || lean.Node.CPU == nil {
 		w.Errorf("the Summary of processor and memory alone says\n%s", said)
 	}
-	after, said = w.summary(pod.Spec.NodeName, "")
+	after, said = statsSummary(w, pod.Spec.NodeName, "")
 	if p := summaryOf(after, pod.UID); p == nil || *p.CPU.UsageCoreNanoSeconds <
 		*summaryOf(before, pod.UID).CPU.UsageCoreNanoSeconds ||
 		*p.Network.RxBytes < *summaryOf(before, pod.UID).Network.RxBytes {
@@ -39,8 +40,8 @@ func (w *World) expectSummary() {
 	}
 }
 
-// summary asks a node, and returns its answer also as it was said.
-func (w *World) summary(node, query string) (*statsapi.Summary, string) {
+// statsSummary asks a node, and returns its answer also as it was said.
+func statsSummary(w *World, node, query string) (*statsapi.Summary, string) {
 	w.Helper()
 	said := w.Kubectl("get", "--raw", "/api/v1/nodes/"+node+"/proxy/stats/summary"+query)
 	summary := &statsapi.Summary{}

@@ -32,9 +32,9 @@ spec:
       - clusterTrustBundle: {name: NAME-late, optional: true, path: late.pem}
 `
 
-// TrustBundles shows a container the certificates of ClusterTrustBundles: they change with the bundles, those of a
-// signer are one file, each certificate once, and a Pod whose bundle is not there says so and waits for it.
-func TrustBundles(t *testing.T, m mesh.Mesh) {
+// ClusterTrustBundleVolume shows a container the certificates of ClusterTrustBundles: they change with the bundles,
+// those of a signer are one file, each certificate once, and a Pod whose bundle is not there says so and waits for it.
+func ClusterTrustBundleVolume(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	one, two, three := trustbundletest.Authority(t, "one"), trustbundletest.Authority(t, "two"),
 		trustbundletest.Authority(t, "three")
@@ -49,27 +49,27 @@ func TrustBundles(t *testing.T, m mesh.Mesh) {
 	w.awaitOutput([]string{"FailedMount", `clustertrustbundle "` + mine + `" not found`}, "describe", "pod", "trusting")
 	w.KubectlWith(trusts(mine, "", "any", one), "apply", "-f", "-")
 	w.Kubectl("wait", "--for=condition=Ready", "pod/trusting", "--timeout="+patience.String())
-	w.trusts("apiserver.pem", blocks(string(m.Admin().CAData))...)
-	w.trusts("mine.pem", one)
-	w.trusts("web.pem", one, two, three)
-	w.trusts("late.pem")
+	awaitTrusted(w, "apiserver.pem", blocks(string(m.Admin().CAData))...)
+	awaitTrusted(w, "mine.pem", one)
+	awaitTrusted(w, "web.pem", one, two, three)
+	awaitTrusted(w, "late.pem")
 
 	w.KubectlWith(trusts(mine, "", "any", two+three)+trusts(late, "", "any", three), "apply", "-f", "-")
-	w.trusts("mine.pem", two, three)
-	w.trusts("late.pem", three)
+	awaitTrusted(w, "mine.pem", two, three)
+	awaitTrusted(w, "late.pem", three)
 	w.Kubectl("label", "clustertrustbundle", former, "state=former", "--overwrite")
-	w.trusts("web.pem", two, three)
+	awaitTrusted(w, "web.pem", two, three)
 	w.Kubectl("delete", "clustertrustbundle", late)
-	w.trusts("late.pem")
+	awaitTrusted(w, "late.pem")
 	w.awaitOutput([]string{"kubernetes.io:kube-apiserver-serving:", "kubernetes.io/kube-apiserver-serving"}, "get",
 		"clustertrustbundles", "--field-selector=spec.signerName=kubernetes.io/kube-apiserver-serving")
 	w.prints("pod/trusting", "{.status.containerStatuses[0].restartCount}", "0")
 	w.Kubectl("delete", "pod", "trusting")
 }
 
-// trusts waits until the file in the container holds these certificates and nothing else. It shows them in an order of
-// its own.
-func (w *World) trusts(file string, certificates ...string) {
+// awaitTrusted waits until the file in the container holds these certificates and nothing else. It shows them in an
+// order of its own.
+func awaitTrusted(w *World, file string, certificates ...string) {
 	w.Helper()
 	want := strings.Join(slices.Sorted(slices.Values(certificates)), "")
 	w.Await(fmt.Sprintf("%s to hold %d certificates", file, len(certificates)), func() Answer {

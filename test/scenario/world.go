@@ -142,40 +142,6 @@ func (w *World) Await(what string, look func() Answer) {
 	}
 }
 
-// Pods returns the namespace's Pods that match the label selector.
-func (w *World) Pods(selector string) []corev1.Pod {
-	w.Helper()
-	var pods []corev1.Pod
-	w.Await("a list of Pods", func() Answer {
-		list, err := w.Client.CoreV1().Pods(w.Namespace).List(w.Context(), metav1.ListOptions{LabelSelector: selector})
-		if err != nil {
-			return Saw(err.Error())
-		}
-		pods = list.Items
-		return ""
-	})
-	return pods
-}
-
-// AwaitAvailable waits until the Deployment's rollout is complete with that many Pods.
-func (w *World) AwaitAvailable(name string, replicas int32) {
-	w.Helper()
-	w.Await(fmt.Sprintf("%d available Pods of Deployment %s", replicas, name), func() Answer {
-		d, err := w.Client.AppsV1().Deployments(w.Namespace).Get(w.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			return Saw(err.Error())
-		}
-		s := d.Status
-		if s.ObservedGeneration < d.Generation {
-			return Sawf("generation %d of %d was observed", s.ObservedGeneration, d.Generation)
-		}
-		if s.Replicas != replicas || s.UpdatedReplicas != replicas || s.AvailableReplicas != replicas {
-			return Sawf("%d Pods, %d updated, %d available", s.Replicas, s.UpdatedReplicas, s.AvailableReplicas)
-		}
-		return ""
-	})
-}
-
 // describe logs what a person would look at first.
 func (w *World) describe() {
 	pods, err := w.Client.CoreV1().Pods(w.Namespace).List(context.Background(), metav1.ListOptions{})
@@ -214,4 +180,31 @@ func states(p *corev1.Pod) string {
 		parts = append(parts, fmt.Sprintf("%s %s (ready %v, restarts %d)", c.Name, state, c.Ready, c.RestartCount))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// on is the same world, whose failures are those of a part of its test.
+func (w *World) on(t *testing.T) *World {
+	part := *w
+	part.TB = t
+	return &part
+}
+
+// awaitGone waits until none of the objects is there.
+func (w *World) awaitGone(kind string, names ...string) {
+	w.Helper()
+	w.Await(fmt.Sprintf("%s %v to go", kind, names), func() Answer {
+		return Left(w.Kubectl(append([]string{"get", kind, "--ignore-not-found", "-o", "name"}, names...)...))
+	})
+}
+
+// awaitNothing waits until kubectl lists none of the resources in the namespace.
+func (w *World) awaitNothing(resources ...string) {
+	w.Helper()
+	for _, resource := range resources {
+		w.Await("no "+resource, func() Answer {
+			r := w.TryKubectl("", "get", resource, "-o", "name")
+			none := "No resources found in " + w.Namespace + " namespace."
+			return Left(strings.TrimSpace(r.Stdout + strings.TrimPrefix(r.Complaint(), none)))
+		})
+	}
 }

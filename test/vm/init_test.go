@@ -92,7 +92,7 @@ func initAgain(t *testing.T, m *Machine) {
 	}
 }
 
-// unitsRestart looks at containers when their runtime and each of the daemons start anew.
+// unitsRestart looks at containers when their runtime and each of the daemons restart.
 func unitsRestart(t *testing.T, m *Machine) {
 	before := m.Shell(t, processes)
 	if strings.Count(before, "\n") != 2 {

@@ -83,7 +83,7 @@ func podOn(node string) string {
 	return "$(kubectl get pods -l app=apart -o name --field-selector spec.nodeName=" + node + ")"
 }
 
-// streamsOfTheWorker are had once somebody has approved the certificate that the node asks for.
+// streamsOfTheWorker are had once an administrator has approved the certificate that the node asks for.
 func streamsOfTheWorker(t *testing.T, first, _ *Machine) {
 	const pending = `kubectl get csr --field-selector spec.signerName=kubernetes.io/kubelet-serving -o name`
 	first.await(t, pending+` | grep -c certificatesigningrequest`, "1")
@@ -107,7 +107,7 @@ func namesAcross(t *testing.T, first, _ *Machine) {
 	}
 }
 
-// resetOfTheWorker leaves the data and nothing else; the Node goes when somebody says so.
+// resetOfTheWorker leaves the data and nothing else; the Node goes when a user deletes it.
 func resetOfTheWorker(t *testing.T, first, second *Machine) {
 	out := second.Shell(t, "keel reset --yes")
 	t.Log(out)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// installPackage puts the programs anew where they are, which is what an upgrade does: it says nothing of versions.
+// installPackage installs the programs again where they are, which is what an upgrade does: it says nothing of
+// versions.
 const installPackage = "dpkg --install " + payloadMount + "/keelson.deb"
 
 // TestPackage takes a mesh through the life of its package.

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// account is who asks, and whom it trusts. The zero account is nobody, and trusts whom the system trusts.
+// account is who asks, and whom it trusts. The zero account is anonymous, and trusts whom the system trusts.
 type account struct {
 	token       string
 	authorities *x509.CertPool
 }
 
-// readAccount reads what a Pod is given of its ServiceAccount. No folder means nobody.
+// readAccount reads what a Pod is given of its ServiceAccount. No folder means anonymous.
 func readAccount(folder string) (account, error) {
 	if folder == "" {
 		return account{}, nil

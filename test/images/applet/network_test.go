@@ -53,7 +53,7 @@ func TestRequestsAreCounted(t *testing.T) {
 	}
 }
 
-// An account's token is shown to whom its authority vouches for, and to nobody else.
+// An account's token is shown to whom its authority vouches for, and to no one else.
 func TestRequestsOfAnAccount(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, r.Header.Get("Authorization"))

@@ -4,10 +4,12 @@ package imagefile
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 	"runtime"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -40,7 +42,7 @@ type Spec struct {
 }
 
 // Write makes the image and stores it as a docker archive, which containerd imports under the image's name. The same
-// spec gives the same bytes.
+// spec gives the same bytes. A reader of the file sees the old archive or the whole new one.
 func Write(spec Spec, file string) error {
 	tag, err := name.NewTag(spec.Name)
 	if err != nil {
@@ -50,8 +52,24 @@ func Write(spec Spec, file string) error {
 	if err != nil {
 		return fmt.Errorf("making %s: %w", spec.Name, err)
 	}
-	if err := tarball.WriteToFile(file, tag, image); err != nil {
+	if err := replace(file, func(w io.Writer) error { return tarball.Write(tag, image, w) }); err != nil {
 		return fmt.Errorf("writing %s: %w", file, err)
+	}
+	return nil
+}
+
+// replace writes beside the file and renames. The other name does not end as an archive's does.
+func replace(file string, write func(io.Writer) error) error {
+	beside, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(write(beside), beside.Chmod(0o644), beside.Close())
+	if err == nil {
+		err = os.Rename(beside.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(beside.Name()))
 	}
 	return nil
 }

@@ -66,6 +66,41 @@ func TestTheArchiveHoldsTheImage(t *testing.T) {
 	}
 }
 
+// Who has the archive open goes on reading the old one, and an image that cannot be made leaves it as it is.
+func TestAnArchiveIsReplacedAsAWhole(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "x.tar")
+	if err := os.WriteFile(file, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	failed := errors.New("no space left")
+	err := replace(file, func(w io.Writer) error {
+		_, err := io.WriteString(w, "ne")
+		return errors.Join(err, failed)
+	})
+	if content, _ := os.ReadFile(file); !errors.Is(err, failed) || string(content) != "old" {
+		t.Errorf("after %v it holds %q", err, content)
+	}
+	reader, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := Write(spec, file); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := io.ReadAll(reader); err != nil || string(content) != "old" {
+		t.Errorf("who had it open reads %q, %v", content, err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 || entries[0].Name() != "x.tar" {
+		t.Errorf("the folder holds %v, %v", entries, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode() != 0o644 {
+		t.Errorf("its mode is %v, %v", info.Mode(), err)
+	}
+}
+
 func TestTheSameSpecGivesTheSameBytes(t *testing.T) {
 	dir := t.TempDir()
 	var archives [2][]byte

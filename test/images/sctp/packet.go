@@ -61,7 +61,7 @@ func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.
 
 var errDamaged = errors.New("no whole packet of SCTP that begins an association")
 
-// decode reads a packet that somebody else may have made.
+// decode reads a packet that another program may have made.
 func decode(b []byte) (packet, error) {
 	if len(b) < fixed || b[commonHeader] != chunkInit && b[commonHeader] != chunkInitAck {
 		return packet{}, errDamaged

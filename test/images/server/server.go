@@ -211,7 +211,7 @@ func (s *Server) watchSignals(signals <-chan os.Signal) {
 	for received := range signals {
 		switch received {
 		case syscall.SIGURG, syscall.SIGCHLD, syscall.SIGPIPE, syscall.SIGWINCH:
-			continue // the runtime's own, or nobody's business
+			continue // the runtime's own
 		}
 		s.out.printf("received %v at %s", received, time.Now().UTC().Format(time.RFC3339Nano))
 		if received != syscall.SIGTERM && received != syscall.SIGINT {

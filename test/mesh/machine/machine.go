@@ -5,6 +5,7 @@ package machine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -121,7 +122,7 @@ func up(name string) error {
 // device is what a machine has beside its loopback.
 const device = "eth0"
 
-// Connect gives two machines a network with nobody else.
+// Connect gives two machines a network of their own.
 func Connect(t testing.TB, first *Machine, one netip.Prefix, second *Machine, other netip.Prefix) {
 	t.Helper()
 	pair := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: device,
@@ -137,6 +138,47 @@ func Connect(t testing.TB, first *Machine, one netip.Prefix, second *Machine, ot
 
 // addressed gives the machine's device an address.
 func addressed(address netip.Prefix) error {
+	if err := readdress(netlink.AddrAdd, address); err != nil {
+		return fmt.Errorf("giving the machine its address: %w", err)
+	}
+	return up(device)
+}
+
+// Assign gives the machine an address beside its own.
+func (m *Machine) Assign(t testing.TB, address netip.Prefix) {
+	t.Helper()
+	m.do(t, func() error { return readdress(netlink.AddrAdd, address) })
+}
+
+// Release takes an address away from the machine, if it has it.
+func (m *Machine) Release(t testing.TB, address netip.Prefix) {
+	t.Helper()
+	m.do(t, func() error {
+		if err := readdress(netlink.AddrDel, address); !errors.Is(err, unix.EADDRNOTAVAIL) {
+			return err
+		}
+		return nil
+	})
+}
+
+// Forget has the machine ask again which of its neighbors has an address, as after the announcement of one that moved.
+func (m *Machine) Forget(t testing.TB, address netip.Addr) {
+	t.Helper()
+	m.do(t, func() error {
+		link, err := netlink.LinkByName(device)
+		if err != nil {
+			return fmt.Errorf("finding the device: %w", err)
+		}
+		err = netlink.NeighDel(&netlink.Neigh{LinkIndex: link.Attrs().Index, IP: address.AsSlice()})
+		if err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("forgetting a neighbor: %w", err)
+		}
+		return nil
+	})
+}
+
+// readdress changes the addresses of the machine's device.
+func readdress(change func(netlink.Link, *netlink.Addr) error, address netip.Prefix) error {
 	link, err := netlink.LinkByName(device)
 	if err != nil {
 		return fmt.Errorf("finding the device: %w", err)
@@ -145,10 +187,7 @@ func addressed(address netip.Prefix) error {
 	if err != nil {
 		return fmt.Errorf("reading an address: %w", err)
 	}
-	if err := netlink.AddrAdd(link, parsed); err != nil {
-		return fmt.Errorf("giving the machine its address: %w", err)
-	}
-	return up(device)
+	return change(link, parsed)
 }
 
 // Keel runs keel on the machine and returns what it has printed.

@@ -18,7 +18,7 @@ import (
 // bridge is the device of a switch.
 const bridge = "switch"
 
-// Segment gives machines a network with nobody else: a switch that is no machine's, so that it stays when one fails.
+// Segment gives machines a network of their own: a switch that is no machine's, so that it stays when one fails.
 func Segment(t testing.TB, at map[*Machine]netip.Prefix) {
 	t.Helper()
 	keeper := exec.Command("unshare", "--net", "sleep", "infinity")

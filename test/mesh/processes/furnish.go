@@ -14,11 +14,11 @@ import (
 )
 
 // uplink is the device by which a network namespace of its own has addresses and default routes, beyond its other end.
-// Nobody listens there.
+// Nothing listens there.
 const uplink, beyond = "uplink", "beyond"
 
 // gateways are where the default routes lead, through addresses beside them that the machine has. The ranges are those
-// of documentation, which nobody else has.
+// of documentation, which no other machine has.
 var gateways = map[string]string{"192.0.2.1": resolver + "/24", "2001:db8::1": "2001:db8::2/64"}
 
 // Furnish makes of new network and mount namespaces (make test-e2e runs each part of the tests in such) what a machine

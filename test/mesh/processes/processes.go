@@ -46,7 +46,7 @@ type Mesh struct {
 	restarted map[string]subprocess.Process
 }
 
-// WithDNS asks for a mesh with cluster DNS: most tests ask nobody for names, and its Pods would be among those they
+// WithDNS asks for a mesh with cluster DNS: most tests look no names up, and its Pods would be among those they
 // count.
 const WithDNS = "--dns=coredns"
 

@@ -68,7 +68,7 @@ func FreeRange(t testing.TB) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// routed tells whether a route that is no default route leads into the range.
+// routed reports whether a route that is no default route leads into the range.
 func routed(candidate netip.Prefix, routes []netlink.Route) bool {
 	for _, route := range routes {
 		if route.Dst == nil {

@@ -30,7 +30,7 @@ var lent = struct {
 // lending is a mesh that is lent, one test at a time.
 type lending struct {
 	mesh *Mesh
-	// usual are the objects of a mesh that nobody uses.
+	// usual are the objects of a mesh that no test uses.
 	usual []string
 }
 
@@ -60,7 +60,7 @@ func Shared(t testing.TB, nodes int) *Mesh {
 	return m
 }
 
-// borrow takes the mesh that nobody uses, or brings one up.
+// borrow takes the mesh that no test uses, or brings one up.
 func borrow(t testing.TB, nodes int) *lending {
 	t.Helper()
 	lent.Lock()
@@ -81,7 +81,7 @@ func borrow(t testing.TB, nodes int) *lending {
 	return l
 }
 
-// EndShared ends the meshes that are lent to nobody.
+// EndShared ends the meshes that are lent to no test.
 func EndShared() error {
 	lent.Lock()
 	defer lent.Unlock()

@@ -216,7 +216,7 @@ func (n *Nodes) sync(ctx context.Context, key cache.ObjectName) error {
 	return nil
 }
 
-// address returns one that no other Pod of these nodes has. Nobody answers there.
+// address returns one that no other Pod of these nodes has. Nothing answers there.
 func (n *Nodes) address() string {
 	count := n.addressed.Add(1)
 	return netip.AddrFrom4([4]byte{10, 128 | byte(count>>16), byte(count >> 8), byte(count)}).String()

@@ -51,7 +51,7 @@ func containerStatus(c corev1.Container, now metav1.Time) corev1.ContainerStatus
 	return state
 }
 
-// readiness is what a node says of a Pod of which somebody else has said that it is not ready; false means that it is
+// readiness is what a node says of a Pod of which another client has said that it is not ready; false means that it is
 // as it should be.
 func readiness(pod *corev1.Pod, now metav1.Time) (corev1.PodStatus, bool) {
 	ready, serves := podview.IsReady(pod), len(pod.Status.ContainerStatuses) > 0

@@ -48,7 +48,7 @@ func (n *Nodes) letGo(ctx context.Context, pv *corev1.PersistentVolume) {
 		_, err = n.client.CoreV1().PersistentVolumes().Patch(ctx, pv.Name, types.MergePatchType, patch,
 			metav1.PatchOptions{})
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			return // gone, or seen anew
+			return // gone, or seen again
 		}
 		select {
 		case <-ctx.Done():

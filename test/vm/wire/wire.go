@@ -1,4 +1,4 @@
-// Package wire is what the tests and the program inside their machines have agreed upon.
+// Package wire is what the tests and the program inside their machines have agreed on.
 package wire
 
 // Port is where the program inside listens, Address the same in the form of a listener.
