@@ -69,7 +69,8 @@ func (o Options) target(seed int64, outcomes *Outcomes, say io.Writer) error {
 	if err := o.eachFile(os.Remove); err != nil {
 		return err
 	}
-	command := exec.Command("make", o.Target, fmt.Sprintf("TESTFLAGS=-count=1 -shuffle=%d", seed))
+	command := exec.Command("make", o.Target, fmt.Sprintf("TESTFLAGS=-count=1 -shuffle=%d", seed),
+		fmt.Sprintf("RAPID_SEED=%d", seed))
 	command.Stdout, command.Stderr = say, say
 	if err := command.Run(); err != nil {
 		fmt.Fprintf(say, "==> make %s: %v\n", o.Target, err)
@@ -167,6 +168,7 @@ func (b binary) run(seed int64) ([]byte, error) {
 		"-test.timeout=20m", "-test.shuffle", strconv.FormatInt(seed, 10)}
 	command := exec.Command("go", args...)
 	command.Dir = b.Dir
+	command.Env = append(command.Environ(), fmt.Sprintf("RAPID_SEED=%d", seed))
 	var complaint bytes.Buffer
 	command.Stderr = &complaint
 	events, err := command.Output()
