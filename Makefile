@@ -103,7 +103,7 @@ daemon-images: build $(STAMPS)/images
 	  GOWORK=off $(GO) run ./cmd/mkimages --out $(BIN)/images --daemons $(BIN) --version $(VERSION) && \
 	  mv $(STAMPS)/daemons.new $(STAMPS)/daemons; fi
 
-TESTS := test-unit test-fuzz-requests test-placement test-meshes
+TESTS := test-unit test-placement test-meshes
 .PHONY: test
 test: ## run every test, and say what each step took
 	@rm -rf $(BIN)/test-times; mkdir -p $(BIN)/test-times; for step in $(TESTS); do begun=$$(date +%s); \
@@ -131,8 +131,9 @@ test-unit: $(STAMPS)/golangci-lint $(STAMPS)/gotestsum ## run the tests of every
 	  (cd $(ROOT)/$$m && export GOWORK=off && $(call sum,$$(echo $$m | tr / -),./...,$$how -timeout 20m)) || fail=1; \
 	done; exit $${fail:-0}
 
-# Targets are found by their names: whoever writes one need not say so here. What one finds, it leaves in testdata/fuzz beside it, where
-# test-unit tries it from then on. Making inputs smaller that are only new would take all of the time.
+# A search by chance does not belong to the gate, which gives the same answer twice: test-unit tries the inputs in testdata/fuzz alone, and
+# test-all searches. Targets are found by their names. What one finds, it leaves in testdata/fuzz beside it. Making inputs smaller that are
+# only new would take all of the time.
 FUZZTIME ?= 8s
 FUZZ     ?= Fuzz
 .PHONY: test-fuzz
@@ -143,11 +144,6 @@ test-fuzz: ## give each fuzz target, or those that FUZZ matches, FUZZTIME=8s for
 	    (cd $$(dirname $$file) && $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x .) || exit 1; \
 	  done; \
 	done
-
-# What takes many requests at once from whoever is known. What objects of every kind go through, make fuzz-kinds tries for longer.
-.PHONY: test-fuzz-requests
-test-fuzz-requests:
-	@$(MAKE) --no-print-directory test-fuzz FUZZ='Fuzz(Batch|Events)' FUZZTIME=15s
 
 KINDTIME ?= 10m
 KINDS    ?= .
@@ -216,8 +212,8 @@ repeat-meshes: ## run the tests with whole meshes ROUNDS times beside a load, an
 	@cd $(ROOT)/tools && $(GO) build -o $(STAMPS)/repeat ./cmd/repeat && cd $(ROOT) && $(STAMPS)/repeat -n $(ROUNDS) -make test-meshes 	  -events '$(BIN)/test-times/integration.json $(BIN)/test-times/e2e-*.json'
 
 .PHONY: test-all
-test-all: ## run every test whatever the caches hold, in another order, what simulated nodes suffice for on real ones, the packages in a Debian, and the short form of those on machines
-	@KEELSON_ALL=1 RAPID_SEED=0 $(MAKE) --no-print-directory test test-packages test-vm-short TESTFLAGS="-count=1 -shuffle=on"
+test-all: ## run every test whatever the caches hold, in another order, what simulated nodes suffice for on real ones, each fuzz target, the packages in a Debian, and the short form of those on machines
+	@KEELSON_ALL=1 RAPID_SEED=0 $(MAKE) --no-print-directory test test-fuzz test-packages test-vm-short TESTFLAGS="-count=1 -shuffle=on"
 
 .PHONY: test-times
 test-times: ## tell what took longest of the tests that ran last
