@@ -100,7 +100,8 @@ func (s *State) ReservedFor(uid types.UID) Slot {
 // changes.
 func (s *State) Reservations(slot Slot) []Reservation { return s.reserved.on[slot] }
 
-// ReservedBelow returns the nodes on which room is kept for a Pod of lower priority, in no order.
+// ReservedBelow returns the nodes on which room is kept for a Pod of lower priority, in the order of their slots:
+// extenders are asked about them in this order.
 func (s *State) ReservedBelow(priority int32) []Slot {
 	below := false
 	for rank := range s.reserved.ranks {
@@ -115,5 +116,6 @@ func (s *State) ReservedBelow(priority int32) []Slot {
 			slots = append(slots, slot)
 		}
 	}
+	slices.Sort(slots)
 	return slots
 }
