@@ -43,6 +43,19 @@ spec:
 ---
 apiVersion: v1
 kind: Service
+metadata: {name: patient}
+spec:
+  selector: {app: echo}
+  sessionAffinity: ClientIP
+  sessionAffinityConfig: {clientIP: {timeoutSeconds: 15}}
+  ports:
+  - {name: a, port: 80, targetPort: 8080}
+  - {name: b, port: 81, targetPort: 8080}
+  - {name: c, port: 82, targetPort: 8080}
+  - {name: d, port: 83, targetPort: 8080}
+---
+apiVersion: v1
+kind: Service
 metadata: {name: foreign, labels: {service.kubernetes.io/service-proxy-name: another}}
 spec:
   selector: {app: echo}
