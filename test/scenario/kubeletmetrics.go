@@ -13,7 +13,7 @@ import (
 )
 
 // failing is a Pod whose liveness probe fails once, so that it is started again, and that takes all the CPU that it may
-// have.
+// have: its probes share that, and may last.
 const failing = `apiVersion: v1
 kind: Pod
 metadata: {name: failing}
@@ -26,8 +26,9 @@ spec:
     livenessProbe:
       exec: {command: [sh, -c, "test -e /seen/failed && exit 0; : > /seen/failed; exit 1"]}
       periodSeconds: 1
+      timeoutSeconds: 30
       failureThreshold: 1
-    readinessProbe: {exec: {command: [sh, -c, "exit 0"]}, periodSeconds: 1}
+    readinessProbe: {exec: {command: [sh, -c, "exit 0"]}, periodSeconds: 1, timeoutSeconds: 30}
     resources: {limits: {cpu: 100m, memory: 64Mi}}
     volumeMounts: [{name: seen, mountPath: /seen}]
   volumes: [{name: seen, emptyDir: {}}]
