@@ -26,8 +26,8 @@ func expectSessionAffinity(w *World, all clients, names []string) {
 	}
 }
 
-// timeouts are how long a client keeps its Pod at each port of these Services. The second shows on a slow machine, which
-// asks too seldom within two seconds, what the first shows elsewhere.
+// timeouts are how long a client keeps its Pod at each port of these Services. A slow machine asks too seldom within
+// two seconds: there the second Service is asked.
 var timeouts = []struct {
 	service string
 	timeout time.Duration
