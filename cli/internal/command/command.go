@@ -108,7 +108,8 @@ func rootOf(g *global) *cobra.Command {
 		"folder of the mesh (or KEELSON_DATA_DIR); default: "+defaultDataDir+", of keel init "+machineDataDir)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{daemon.FlagError(err)} })
 	root.AddCommand(newUp(g), newDown(g), newInit(g), newJoin(g), newToken(g), newReset(g), newSupervise(g),
-		newKubeconfig(g), newStatus(g), newExplain(g), newSimulate(g), newStore(g), newCerts(g), newPreflight(g))
+		newKubeconfig(g), newStatus(g), newExplain(g), newSimulate(g), newStore(g), newCerts(g), newPreflight(g),
+		newSupport(g))
 	return root
 }
 

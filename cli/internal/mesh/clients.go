@@ -37,8 +37,8 @@ func (m *Mesh) Client() (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// dynamicClient is the same connection for objects of any kind.
-func (m *Mesh) dynamicClient() (dynamic.Interface, error) {
+// DynamicClient is the same connection for objects of any kind.
+func (m *Mesh) DynamicClient() (dynamic.Interface, error) {
 	config, err := m.clientConfig()
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ func (m *Mesh) HasDNS() bool { return m.State.DNS == plan.CoreDNS && len(m.State
 
 // InstallDNS installs cluster DNS, or brings it up to date.
 func (m *Mesh) InstallDNS(ctx context.Context) error {
-	client, err := m.dynamicClient()
+	client, err := m.DynamicClient()
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 
 // Invite lets machines join the mesh, or brings what lets them up to date. It tells whether they could before.
 func (m *Mesh) Invite(ctx context.Context) (before bool, err error) {
-	client, err := m.dynamicClient()
+	client, err := m.DynamicClient()
 	if err != nil {
 		return false, err
 	}

@@ -129,8 +129,11 @@ func (u *Units) do(ctx context.Context, verb string, names ...string) error {
 	return err
 }
 
+// ShowJournal, with the name of a unit after it, is the command that shows what the unit's process has written.
+const ShowJournal = "journalctl -u "
+
 // Log is the command that shows what a unit's process has written.
-func (u *Units) Log(name string) string { return "journalctl -u " + name }
+func (u *Units) Log(name string) string { return ShowJournal + name }
 
 // Name is who runs the units.
 func (u *Units) Name() string { return "systemd" }

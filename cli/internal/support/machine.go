@@ -1,0 +1,88 @@
+package support
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// machineFiles are what the kernel and the distribution say of the machine, by the names that they get in a bundle.
+var machineFiles = []struct{ name, path string }{
+	{"os-release", "/etc/os-release"},
+	{"kernel", "/proc/version"},
+	{"cmdline", "/proc/cmdline"},
+	{"cpuinfo", "/proc/cpuinfo"},
+	{"meminfo", "/proc/meminfo"},
+	{"loadavg", "/proc/loadavg"},
+	{"uptime", "/proc/uptime"},
+	{"modules", "/proc/modules"},
+	{"mountinfo", "/proc/self/mountinfo"},
+	{"cgroups", "/proc/cgroups"},
+	{"routes", "/proc/net/route"},
+	{"interfaces", "/proc/net/dev"},
+	{"sockets", "/proc/net/sockstat"},
+}
+
+// ofMachine are the files of the machine that the mesh in a folder runs on.
+func ofMachine(dataDir string) []source {
+	sources := []source{{"machine/disk", func(context.Context) ([]byte, string, error) {
+		text, err := diskSpace(dataDir)
+		return []byte(text), "", err
+	}}}
+	for _, f := range machineFiles {
+		sources = append(sources, source{"machine/" + f.name, func(context.Context) ([]byte, string, error) {
+			return head(f.path)
+		}})
+	}
+	return sources
+}
+
+// diskSpace describes the file system that a folder is on.
+func diskSpace(folder string) (string, error) {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(folder, &fs); err != nil {
+		return "", fmt.Errorf("asking for the disk space of %s: %w", folder, err)
+	}
+	block := uint64(fs.Bsize)
+	return fmt.Sprintf("%s\nbytes: %d, available %d\ninodes: %d, free %d\n", folder, fs.Blocks*block, fs.Bavail*block,
+		fs.Files, fs.Ffree), nil
+}
+
+// head reads the beginning of a file.
+func head(path string) (content []byte, note string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	content, err = io.ReadAll(io.LimitReader(f, sizeLimit))
+	return content, "", err
+}
+
+// tail reads the end of a file, from the beginning of a line on.
+func tail(path string, limit int64) (text, note string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", "", err
+	}
+	defer f.Close()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return "", "", fmt.Errorf("reading %s: %w", path, err)
+	}
+	from := max(0, size-limit)
+	content, err := io.ReadAll(io.NewSectionReader(f, from, limit))
+	if err != nil {
+		return "", "", fmt.Errorf("reading %s: %w", path, err)
+	}
+	text = string(content)
+	if from > 0 {
+		_, text, _ = strings.Cut(text, "\n")
+		note = fmt.Sprintf("the last %d of %d bytes", len(text), size)
+	}
+	return text, note, nil
+}
