@@ -48,7 +48,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtimewatch"
 	"keelson.dev/services/nodeagent/internal/serviceproxy"
 	"keelson.dev/services/nodeagent/internal/staticpods"
-	"keelson.dev/services/nodeagent/internal/status"
+	"keelson.dev/services/nodeagent/internal/statuswriter"
 	"keelson.dev/services/nodeagent/internal/steps"
 	"keelson.dev/services/nodeagent/internal/volume"
 	"keelson.dev/services/nodeagent/internal/volume/claim"
@@ -67,7 +67,7 @@ type agent struct {
 	watches   *watches
 	node      *node.Node
 	probes    *probe.Prober
-	statuses  *status.Writer
+	statuses  *statuswriter.Writer
 	pool      *podworker.Pool
 	// source is of the Pods that the API binds to the node, static of those that its files hold.
 	source    podsource.Source
@@ -198,7 +198,7 @@ func (a *agent) build(ctx context.Context) (err error) {
 		Tell: a.events.probed,
 	})
 	var fromAPI apiPods
-	a.statuses = status.NewWriter(a.client.CoreV1(), a.Log,
+	a.statuses = statuswriter.New(a.client.CoreV1(), a.Log,
 		func(pod *corev1.Pod) { fromAPI.seen(pod) }, func(uid types.UID) { fromAPI.Remove(uid) })
 	a.static = a.newStatic()
 	a.pool = podworker.NewPool(ctx, a.workerConfig())

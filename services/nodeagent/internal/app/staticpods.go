@@ -14,7 +14,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 	"keelson.dev/services/nodeagent/internal/podworker"
 	"keelson.dev/services/nodeagent/internal/staticpods"
-	"keelson.dev/services/nodeagent/internal/status"
+	"keelson.dev/services/nodeagent/internal/statuswriter"
 )
 
 func (a *agent) newStatic() *staticpods.Source {
@@ -64,7 +64,7 @@ func (p apiPods) seen(pod *corev1.Pod) {
 
 // statuses takes the statuses of all Pods: static ones are written to their mirrors.
 type statuses struct {
-	*status.Writer
+	*statuswriter.Writer
 	static *staticpods.Source
 }
 

@@ -11,11 +11,13 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// Reasons of container states, in the API's words.
+// PodInitializing is why a main container waits while the init containers run, in the API's words.
+const PodInitializing = "PodInitializing"
+
+// Reasons why a container has ended, in the API's words.
 const (
-	reasonPodInitializing = "PodInitializing"
-	reasonCompleted       = "Completed"
-	reasonError           = "Error"
+	reasonCompleted = "Completed"
+	reasonError     = "Error"
 )
 
 // statuses returns those of all containers of the kinds, in the order of the spec.
@@ -167,7 +169,7 @@ func (c *computation) missing(out *corev1.ContainerStatus, e lifecycle.Entry, ol
 
 func (c *computation) defaultWaiting() *corev1.ContainerStateWaiting {
 	if len(c.in.Pod.Spec.InitContainers) > 0 && !c.began {
-		return &corev1.ContainerStateWaiting{Reason: reasonPodInitializing}
+		return &corev1.ContainerStateWaiting{Reason: PodInitializing}
 	}
 	return &corev1.ContainerStateWaiting{Reason: podstate.ContainerCreating}
 }

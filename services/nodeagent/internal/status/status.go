@@ -1,4 +1,6 @@
-// Package status computes what the API says about a Pod (pure) and writes it (Writer).
+// Package status computes what the API says about a Pod.
+//
+//keelson:decision
 package status
 
 import (

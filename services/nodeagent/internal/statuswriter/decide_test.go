@@ -1,19 +1,13 @@
-package status
+package statuswriter
 
 import (
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"keelson.dev/services/nodeagent/internal/observed"
 )
 
 func TestDelay(t *testing.T) {
-	pending := Compute(with(noSandbox))
-	sandboxed := Compute(with())
-	running := Compute(with(instance("m", 0, observed.Running)))
-	crashing := Compute(with(instance("m", 0, observed.Exited, 1), waits("m", "CrashLoopBackOff")))
 	for _, r := range []struct {
 		name     string
 		old, new corev1.PodStatus

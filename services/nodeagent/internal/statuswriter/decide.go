@@ -1,4 +1,4 @@
-package status
+package statuswriter
 
 import (
 	"time"
@@ -8,6 +8,7 @@ import (
 
 	"keelson.dev/kit/podview"
 	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/status"
 )
 
 // settle is how long a change that nobody waits for may be held back, so that it goes out with the next one: the start
@@ -71,7 +72,7 @@ func kind(s *corev1.ContainerStatus) string {
 	case s.State.Terminated != nil:
 		return "Terminated"
 	case s.State.Waiting == nil, s.State.Waiting.Reason == podstate.ContainerCreating,
-		s.State.Waiting.Reason == reasonPodInitializing:
+		s.State.Waiting.Reason == status.PodInitializing:
 		return ""
 	}
 	return s.State.Waiting.Reason

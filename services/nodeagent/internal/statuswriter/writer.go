@@ -1,4 +1,5 @@
-package status
+// Package statuswriter writes Pod statuses to the API, and removes Pods there that have ended.
+package statuswriter
 
 import (
 	"context"
@@ -51,9 +52,9 @@ func (e *entry) says(pod *corev1.Pod, status *corev1.PodStatus) bool {
 	return e.pod.ResourceVersion == pod.ResourceVersion && apiequality.Semantic.DeepEqual(&e.status, status)
 }
 
-// NewWriter returns a writer. seen gets every version of a Pod that the writer learns of, its own writes included; gone
+// New returns a Writer. seen gets every version of a Pod that the writer learns of, its own writes included; gone
 // gets the UIDs of which the API turns out to have no object. Both must not block.
-func NewWriter(client typedcorev1.PodsGetter, log *zap.Logger, seen func(*corev1.Pod), gone func(types.UID)) *Writer {
+func New(client typedcorev1.PodsGetter, log *zap.Logger, seen func(*corev1.Pod), gone func(types.UID)) *Writer {
 	return &Writer{
 		client: client, log: log, seen: seen, gone: gone, pending: map[types.UID]*entry{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.UID]()),

@@ -1,4 +1,4 @@
-package status
+package statuswriter
 
 import (
 	"context"
@@ -15,8 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-
-	"keelson.dev/services/nodeagent/internal/observed"
 )
 
 // api is the part of the API that a Writer uses; each call takes its answer from the front of answers.
@@ -80,7 +78,7 @@ type listener struct {
 func withWriter(t *testing.T, test func(*Writer, *api, *listener)) {
 	synctest.Test(t, func(t *testing.T) {
 		a, l := &api{}, &listener{}
-		w := NewWriter(a, zap.NewNop(), func(p *corev1.Pod) {
+		w := New(a, zap.NewNop(), func(p *corev1.Pod) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.seen = append(l.seen, p)
@@ -106,13 +104,12 @@ func pause(d time.Duration) {
 // A Pod that starts within the settling time costs one write.
 func TestCoalesces(t *testing.T) {
 	withWriter(t, func(w *Writer, a *api, l *listener) {
-		pod := with(noSandbox).Pod
-		w.Publish(pod, Compute(with(noSandbox)), false)
+		pod := web()
+		w.Publish(pod, pending, false)
 		pause(300 * time.Millisecond)
-		w.Publish(pod, Compute(with()), false)
+		w.Publish(pod, sandboxed, false)
 		pause(200 * time.Millisecond)
-		running := with(runningM)
-		w.Publish(pod, Compute(running), false)
+		w.Publish(pod, running, false)
 		pause(10 * time.Second)
 		if len(a.written()) != 1 || a.written()[0].Phase != corev1.PodRunning {
 			t.Errorf("%d writes: %+v; want one, that it runs", len(a.written()), a.written())
@@ -126,8 +123,8 @@ func TestCoalesces(t *testing.T) {
 // What will be followed by another status soon waits for it.
 func TestBrief(t *testing.T) {
 	withWriter(t, func(w *Writer, a *api, _ *listener) {
-		in := with(runningM)
-		w.Publish(in.Pod, Compute(in), true)
+		pod := web()
+		w.Publish(pod, running, true)
 		pause(settle / 2)
 		if len(a.written()) != 0 {
 			t.Error("a brief status was written at once")
@@ -142,19 +139,17 @@ func TestBrief(t *testing.T) {
 // A status that is held back is not written when one before it would have been, which is written already.
 func TestBriefAfterAnotherThatWasHeldBack(t *testing.T) {
 	withWriter(t, func(w *Writer, a *api, _ *listener) {
-		pod := with(noSandbox).Pod
-		w.Publish(pod, Compute(with(noSandbox)), false) // asks for a write at 1 s
+		pod := web()
+		w.Publish(pod, pending, false) // asks for a write at 1 s
 		pause(200 * time.Millisecond)
-		running := with(runningM)
-		w.Publish(pod, Compute(running), false) // is written at once
+		w.Publish(pod, running, false) // is written at once
 		pause(600 * time.Millisecond)
-		stopping := with(instance("m", 0, observed.Exited, 0))
-		w.Publish(pod, Compute(stopping), true) // at 800 ms, for 1.8 s
+		w.Publish(pod, exited, true) // at 800 ms, for 1.8 s
 		pause(400 * time.Millisecond)
 		if len(a.written()) != 1 {
 			t.Errorf("%d writes by 1.2 s, want only that of the running container", len(a.written()))
 		}
-		w.Publish(pod, Compute(stopping), true) // the same again puts nothing off
+		w.Publish(pod, exited, true) // the same again puts nothing off
 		pause(500 * time.Millisecond)
 		if len(a.written()) != 1 {
 			t.Errorf("%d writes by 1.7 s, want one", len(a.written()))
@@ -169,9 +164,9 @@ func TestBriefAfterAnotherThatWasHeldBack(t *testing.T) {
 // Statuses that keep changing are not held back for ever.
 func TestSettlesWhileItChanges(t *testing.T) {
 	withWriter(t, func(w *Writer, a *api, _ *listener) {
-		pod := with(noSandbox).Pod
+		pod := web()
 		for i := range 4 {
-			s := Compute(with(noSandbox))
+			s := pending
 			s.Message = string(rune('a' + i))
 			w.Publish(pod, s, true)
 			pause(400 * time.Millisecond)
@@ -182,13 +177,11 @@ func TestSettlesWhileItChanges(t *testing.T) {
 	})
 }
 
-var runningM = instance("m", 0, "Running")
-
 func TestWritesNothingTwice(t *testing.T) {
 	withWriter(t, func(w *Writer, a *api, _ *listener) {
-		in := with(runningM)
-		in.Pod.Status = Compute(in)
-		w.Publish(in.Pod, Compute(in), false)
+		pod := web()
+		pod.Status = running
+		w.Publish(pod, running, false)
 		pause(10 * time.Second)
 		if len(a.written()) != 0 {
 			t.Errorf("%d writes of what the API has", len(a.written()))
@@ -209,10 +202,10 @@ func TestWritesNothingTwiceAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			withWriter(t, func(w *Writer, a *api, _ *listener) {
 				a.takes = time.Second
-				in := with(runningM)
-				w.Publish(in.Pod, Compute(in), false)
+				pod := web()
+				w.Publish(pod, running, false)
 				pause(a.takes / 2)
-				pod, status := in.Pod.DeepCopy(), Compute(in)
+				pod, status := pod.DeepCopy(), running
 				row.edit(pod, &status)
 				w.Publish(pod, status, false)
 				pause(10 * time.Second)
@@ -227,10 +220,10 @@ func TestWritesNothingTwiceAtOnce(t *testing.T) {
 // A status that was held back goes out at once when it turns out to be awaited.
 func TestHeldBackNoLonger(t *testing.T) {
 	withWriter(t, func(w *Writer, a *api, _ *listener) {
-		in := with(runningM)
-		w.Publish(in.Pod, Compute(in), true)
+		pod := web()
+		w.Publish(pod, running, true)
 		pause(settle / 4)
-		w.Publish(in.Pod, Compute(in), false)
+		w.Publish(pod, running, false)
 		pause(settle / 4)
 		if len(a.written()) != 1 {
 			t.Errorf("%d writes, want 1", len(a.written()))
@@ -240,10 +233,10 @@ func TestHeldBackNoLonger(t *testing.T) {
 
 func TestConflictFetchesTheNewer(t *testing.T) {
 	withWriter(t, func(w *Writer, a *api, l *listener) {
-		in := with(runningM)
+		pod := web()
 		a.answers = []error{apierrors.NewConflict(corev1.Resource("pods"), "web", errors.New("modified"))}
-		a.live = in.Pod.DeepCopy()
-		w.Publish(in.Pod, Compute(in), false)
+		a.live = pod.DeepCopy()
+		w.Publish(pod, running, false)
 		pause(time.Second)
 		if len(a.written()) != 0 || len(l.seen) != 1 || l.seen[0] != a.live {
 			t.Errorf("%d writes, notified of %v; want the newer version notified and nothing written over it",
@@ -256,11 +249,11 @@ func TestConflictFetchesTheNewer(t *testing.T) {
 // SAF-139 SAF-150: a same-named successor is a different Pod.
 func TestSuccessorIsAnotherPod(t *testing.T) {
 	withWriter(t, func(w *Writer, a *api, l *listener) {
-		in := with(runningM)
+		pod := web()
 		a.answers = []error{apierrors.NewConflict(corev1.Resource("pods"), "web", errors.New("uid"))}
-		a.live = in.Pod.DeepCopy()
+		a.live = pod.DeepCopy()
 		a.live.UID = "u2"
-		w.Publish(in.Pod, Compute(in), false)
+		w.Publish(pod, running, false)
 		pause(time.Second)
 		if len(l.seen) != 0 || len(l.gone) != 1 || l.gone[0] != "u1" {
 			t.Errorf("seen %v, gone %v; want only u1 gone", l.seen, l.gone)
@@ -270,9 +263,9 @@ func TestSuccessorIsAnotherPod(t *testing.T) {
 
 func TestTriesAgain(t *testing.T) {
 	withWriter(t, func(w *Writer, a *api, _ *listener) {
-		in := with(runningM)
+		pod := web()
 		a.answers = []error{errors.New("no answer"), errors.New("no answer")}
-		w.Publish(in.Pod, Compute(in), false)
+		w.Publish(pod, running, false)
 		pause(time.Minute)
 		if len(a.written()) != 1 {
 			t.Errorf("%d writes after two failures, want 1", len(a.written()))
@@ -283,7 +276,7 @@ func TestTriesAgain(t *testing.T) {
 // SAF-139 POD-167: the deletion is immediate and names the UID.
 func TestDelete(t *testing.T) {
 	withWriter(t, func(w *Writer, a *api, _ *listener) {
-		pod := with().Pod
+		pod := web()
 		if err := w.Delete(t.Context(), pod); err != nil {
 			t.Fatal(err)
 		}
