@@ -1,4 +1,6 @@
 // Package backoff computes exponential delays. It is pure: it holds no clock and no source of chance.
+//
+//keelson:decision
 package backoff
 
 import "time"

@@ -1,5 +1,7 @@
 // Package conditions keeps the conditions of a status by the API's rules: one of each type, in a stable order, with
 // times that say since when. It is pure: what is given to it is never changed.
+//
+//keelson:decision
 package conditions
 
 import (

@@ -1,4 +1,6 @@
 // Package defaultclass decides which StorageClass or IngressClass objects that name none belong to.
+//
+//keelson:decision
 package defaultclass
 
 import (

@@ -1,4 +1,6 @@
 // Package defaults fills in single fields that a client left out.
+//
+//keelson:decision
 package defaults
 
 // Set gives a field that is still zero its default.

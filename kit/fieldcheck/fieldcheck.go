@@ -1,6 +1,8 @@
 // Package fieldcheck holds the checks of single fields that the validation of many resources shares. Each returns the
 // errors under the given path; none looks beyond its arguments. The arguments are, in this order, the value (with the
 // old one), its path, and what it is checked against.
+//
+//keelson:decision
 package fieldcheck
 
 import (

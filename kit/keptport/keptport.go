@@ -1,5 +1,7 @@
 // Package keptport says which ports a machine keeps for its own daemons and for Services. The code that redirects
 // packets of the machine, or lets Pods request its ports, reads one list of them. It is pure.
+//
+//keelson:decision
 package keptport
 
 import (

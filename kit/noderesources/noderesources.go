@@ -1,5 +1,7 @@
 // Package noderesources compares what Pods request with what a node has for them. It stands once, so that what binds
 // a Pod to a node and the node itself count alike.
+//
+//keelson:decision
 package noderesources
 
 import (

@@ -7,4 +7,6 @@
 //
 // The package is pure: its results depend on its arguments alone. What an update of a Pod may change belongs to the
 // Pod resource, not here.
+//
+//keelson:decision
 package podspec

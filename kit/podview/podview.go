@@ -1,4 +1,6 @@
 // Package podview answers questions about a Pod from the object alone. All functions are pure and never change the Pod.
+//
+//keelson:decision
 package podview
 
 import (

@@ -1,5 +1,7 @@
 // Package quota says what single objects take of ResourceQuotas. It stands once, so that admission and the controller
 // that keeps the quotas' status count alike.
+//
+//keelson:decision
 package quota
 
 import (

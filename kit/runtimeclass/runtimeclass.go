@@ -1,5 +1,7 @@
 // Package runtimeclass says what a RuntimeClass makes of a Pod that names it, as admission and those that predict it
 // have it.
+//
+//keelson:decision
 package runtimeclass
 
 import (

@@ -1,5 +1,7 @@
 // Package seconds turns the numbers of seconds that the API and flags hold into durations. For most of them the API
 // takes any number of 64 bits, of which a duration holds only those of 292 years.
+//
+//keelson:decision
 package seconds
 
 import "time"

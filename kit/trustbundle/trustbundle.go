@@ -1,5 +1,7 @@
 // Package trustbundle reads the certificates, in PEM, that a ClusterTrustBundle holds. Who serves a bundle, who
 // publishes one and who shows it to containers read it alike.
+//
+//keelson:decision
 package trustbundle
 
 import (

@@ -1,5 +1,7 @@
 // Package volumename has the names that the daemons and the storage drivers share about volumes that
 // are attached to nodes.
+//
+//keelson:decision
 package volumename
 
 import (

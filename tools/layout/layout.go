@@ -2,7 +2,7 @@
 // features of one service do not import each other, that nobody forces a deletion who may not, that tests do not sleep,
 // that no request can end its daemon by a goroutine and no connections take all files, that no number of seconds
 // overflows, that who keeps what an informer tells knows when that is whole, that what a resource is knows nothing of
-// how it is served, and what each module requires.
+// how it is served, that decisions do nothing but decide, and what each module requires.
 package layout
 
 import (
@@ -88,8 +88,14 @@ func Check(repository fs.FS) ([]Finding, error) {
 	if err != nil {
 		return findings, err
 	}
-	found, err := checkResources(repository)
-	return append(findings, found...), err
+	for _, check := range []func(fs.FS) ([]Finding, error){checkResources, checkDecisions} {
+		found, err := check(repository)
+		findings = append(findings, found...)
+		if err != nil {
+			return findings, err
+		}
+	}
+	return findings, nil
 }
 
 // skipped tells whether a folder holds nothing of the product.

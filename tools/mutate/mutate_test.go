@@ -4,41 +4,35 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"keelson.dev/tools/decisions"
 )
 
-const config = `linters:
-  settings:
-    depguard:
-      rules:
-        decisions:
-          files:
-            - "!$test"
-            - "**/decide*.go"
-            - "**/services/s/internal/{queue,deep/er}/*.go"
-            - "**/services/s/internal/rules/**/*.go"
-`
-
 func TestDecisions(t *testing.T) {
-	files := fstest.MapFS{".golangci.yml": {Data: []byte(config)}}
+	files := fstest.MapFS{}
 	for _, name := range []string{
 		"internal/bind/decide.go", "internal/bind/decide_more.go", "internal/bind/act.go",
 		"internal/bind/decide_test.go",
-		"internal/queue/queue.go", "internal/queue/sub/other.go", "internal/queues/no.go", "internal/deep/er/d.go",
+		"internal/queue/queue.go", "internal/queue/sub/other.go", "internal/queues/no.go",
 		"internal/rules/rules.go", "internal/rules/fit/rule.go", "internal/rules/testdata/decide.go", "internal/act.go",
 	} {
-		files["services/s/"+name] = &fstest.MapFile{}
+		content := "package p\n"
+		if slices.Contains([]string{"queue.go", "rules.go", "rule.go"}, path.Base(name)) {
+			content = decisions.Marker + "\n" + content
+		}
+		files["services/s/"+name] = &fstest.MapFile{Data: []byte(content)}
 	}
-	files["services/other/internal/queue/queue.go"] = &fstest.MapFile{}
+	files["services/other/internal/bind/decide.go"] = &fstest.MapFile{}
 	got, err := Decisions(files, "services/s")
 	want := []Package{
 		{Dir: "internal/bind", Decisions: []string{"decide.go", "decide_more.go"}, Others: []string{"act.go"}},
-		{Dir: "internal/deep/er", Decisions: []string{"d.go"}},
 		{Dir: "internal/queue", Decisions: []string{"queue.go"}, Others: []string{"sub/other.go"}},
 		{Dir: "internal/rules", Decisions: []string{"rules.go"}, Others: []string{"fit/rule.go"}},
 		{Dir: "internal/rules/fit", Decisions: []string{"rule.go"}},
@@ -49,13 +43,9 @@ func TestDecisions(t *testing.T) {
 	if _, err := Decisions(files, "services/none"); err == nil {
 		t.Error("a module that is not there has decisions")
 	}
-	files[".golangci.yml"] = &fstest.MapFile{Data: []byte("linters: {}")}
-	if _, err := Decisions(files, "services/s"); err == nil || !strings.Contains(err.Error(), "lists nothing") {
-		t.Errorf("an empty list gives %v", err)
-	}
 }
 
-// The list of this repository is read as it stands.
+// The packages of this repository are marked.
 func TestDecisionsOfTheRepository(t *testing.T) {
 	packages, err := Decisions(os.DirFS("../.."), "services/scheduler")
 	if err != nil {

@@ -1,6 +1,8 @@
 // Package plan decides what a mesh on one machine looks like: which files, certificates, address ranges, ports and
 // processes it has. Everything here is computed from values; the packages beside it look at the machine and carry the
 // plan out.
+//
+//keelson:decision
 package plan
 
 import (

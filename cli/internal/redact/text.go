@@ -1,5 +1,7 @@
 // Package redact removes credentials from what leaves a machine: from text such as logs and messages by their shape,
 // and from objects by the fields in which users keep them. It is pure.
+//
+//keelson:decision
 package redact
 
 import "regexp"

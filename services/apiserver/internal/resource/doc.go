@@ -2,4 +2,6 @@
 // and printed, and what the rules are for writes of its objects. It knows nothing of requests, stores or the API
 // machinery of k8s.io/apiserver: a Resource is a value that a test reads, and registry/rest makes of it what is served.
 // registry/README.md is the checklist "add a resource".
+//
+//keelson:decision
 package resource

@@ -1,5 +1,7 @@
 // Package admit decides whether a node takes in a Pod that was bound to it. The scheduler has decided the same before,
 // but from what it knew; the node has the last word. It is pure.
+//
+//keelson:decision
 package admit
 
 import (

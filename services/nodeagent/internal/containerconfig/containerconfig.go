@@ -3,6 +3,8 @@
 //
 // An error is one clear sentence. For a container it is the message of reason CreateContainerConfigError, for a sandbox
 // that of the event FailedCreatePodSandBox.
+//
+//keelson:decision
 package containerconfig
 
 import (

@@ -1,5 +1,7 @@
 // Package downward computes the values that the downward API shows to a container: fields of its Pod and amounts of its
 // resources. It is pure; environment variables (package podenv) and downwardAPI volumes both stand on it.
+//
+//keelson:decision
 package downward
 
 import (

@@ -1,6 +1,8 @@
 // Package lifecycle holds the rules of container life that do not depend on how they are carried out: which kinds of
 // container a Pod has, when an instance that ended is restarted and after what delay, in which order containers stop
 // and how long they may take. All of it is pure.
+//
+//keelson:decision
 package lifecycle
 
 import (

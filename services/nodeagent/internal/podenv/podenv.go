@@ -3,6 +3,8 @@
 //
 // An error of Resolve is one clear sentence about the container. The container then waits with reason
 // CreateContainerConfigError and this sentence as message, and is tried again when an object changes.
+//
+//keelson:decision
 package podenv
 
 import (

@@ -10,6 +10,8 @@
 // Run starts and restarts containers. Finish (the containers have ended for good, or the Pod failed as a whole) stops
 // what is left and frees what the Pod used, but keeps the ended containers and their logs. Terminate (the object is
 // being deleted, or is gone) does the same, removes everything and ends with the deletion of the object.
+//
+//keelson:decision
 package podstate
 
 import (

@@ -1,4 +1,6 @@
 // Package qos derives the quality-of-service class of a Pod and what follows from it on the node. It is pure.
+//
+//keelson:decision
 package qos
 
 import (

@@ -1,5 +1,7 @@
 // Package resize knows the sizes of a node's Pods: what each was allocated and desires (Allocation), how far that is
 // actuated (Actuation), and which resizes the node takes on, defers or finds infeasible (Decide). It is pure.
+//
+//keelson:decision
 package resize
 
 import (

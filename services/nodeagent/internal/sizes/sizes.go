@@ -1,5 +1,7 @@
 // Package sizes handles what Pods and their containers ask for of CPU and memory, so far as a resize changes it. It is
 // pure.
+//
+//keelson:decision
 package sizes
 
 import (

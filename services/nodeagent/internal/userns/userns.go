@@ -1,6 +1,8 @@
 // Package userns decides which range of the host's user and group IDs each Pod with a user namespace of its own is
 // mapped to, so that no two Pods of a node ever share one. It is pure and not safe for concurrent use: the caller holds
 // a lock, and keeps each assignment on disk (package podfiles) before the Pod's sandbox starts.
+//
+//keelson:decision
 package userns
 
 import (

@@ -1,4 +1,6 @@
 // Package nodepods groups Pods by their nodes.
+//
+//keelson:decision
 package nodepods
 
 import (

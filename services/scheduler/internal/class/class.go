@@ -13,6 +13,8 @@
 // combination that makes a bucket, filters over them close buckets, and scores over them rank buckets.
 //
 // The package is pure; it is not safe for concurrent use.
+//
+//keelson:decision
 package class
 
 import (

@@ -5,6 +5,8 @@
 // the picture before looks at what changed since and at nothing else.
 //
 // The package is pure and not safe for concurrent use: one goroutine owns a State.
+//
+//keelson:decision
 package columns
 
 import (

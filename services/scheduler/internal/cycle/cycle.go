@@ -17,6 +17,8 @@
 // the API shows ends each phase: the Pod has its node, or is gone.
 //
 // The package is pure. Time is an argument, chance a seed, and one goroutine owns a Cycle.
+//
+//keelson:decision
 package cycle
 
 import (

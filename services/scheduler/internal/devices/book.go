@@ -3,6 +3,8 @@
 // something keeps every such Pod.
 //
 // The package is pure, and one goroutine owns a Book.
+//
+//keelson:decision
 package devices
 
 import (

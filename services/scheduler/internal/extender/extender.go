@@ -3,6 +3,8 @@
 // them.
 //
 // The package is pure: package extenderclient calls them.
+//
+//keelson:decision
 package extender
 
 import (

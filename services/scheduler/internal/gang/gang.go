@@ -1,6 +1,8 @@
 // Package gang says which Pods a PodGroup has, and when enough of them are there to be scheduled together.
 //
 // The package is pure and not safe for concurrent use.
+//
+//keelson:decision
 package gang
 
 import (

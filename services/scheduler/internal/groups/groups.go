@@ -1,6 +1,8 @@
 // Package groups says to which Services, ReplicationControllers, ReplicaSets and StatefulSets a Pod belongs.
 //
 // The package is pure and not safe for concurrent use.
+//
+//keelson:decision
 package groups
 
 import (

@@ -1,4 +1,6 @@
 // Package nodenames finds the nodes to which a node selector confines itself by name.
+//
+//keelson:decision
 package nodenames
 
 import (

@@ -12,6 +12,8 @@
 // next Pod of the kind costs what changed since, however many nodes there are.
 //
 // The package is pure; it is not safe for concurrent use.
+//
+//keelson:decision
 package preempt
 
 import (

@@ -9,6 +9,8 @@
 //
 // Active Pods are ordered by priority, then by when they entered. An unschedulable Pod waits until a node can take a
 // Pod of its class; how that is known is the caller's business. The package is pure: it has no clock.
+//
+//keelson:decision
 package queue
 
 import (

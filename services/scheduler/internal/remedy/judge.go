@@ -3,6 +3,8 @@
 //
 // The package is pure and reads the columns as they are. A question looks at every node once, and once more for each
 // change; it is what an operator asks, not what placing a Pod needs.
+//
+//keelson:decision
 package remedy
 
 import (

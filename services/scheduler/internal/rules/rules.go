@@ -12,6 +12,8 @@
 //	ByImages which of some images the node has, and how many nodes have them: as ByDomain; scores only
 //
 // Rules are pure.
+//
+//keelson:decision
 package rules
 
 import (

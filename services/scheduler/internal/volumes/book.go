@@ -3,6 +3,8 @@
 // just been given a node will do to them.
 //
 // The package is pure, and one goroutine owns a Book.
+//
+//keelson:decision
 package volumes
 
 import (

@@ -1,5 +1,7 @@
 // Package pace bounds how fast an owner makes Pods while those it makes fail, at the admission of a node for example,
 // and how often it writes its status. It is pure, and remembers nothing: the Pods that failed are its memory.
+//
+//keelson:decision
 package pace
 
 import (

@@ -9,6 +9,8 @@
 //	                              object (Selections) ─┘
 //
 // An owner that has said by a Spec how it looks at its Pods has also those that are available, by the passing of time.
+//
+//keelson:decision
 package podset
 
 import (

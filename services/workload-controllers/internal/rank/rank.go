@@ -1,4 +1,6 @@
 // Package rank says which Pods of a set go first when there are too many. It is pure.
+//
+//keelson:decision
 package rank
 
 import (

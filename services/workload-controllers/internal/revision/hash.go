@@ -1,5 +1,7 @@
 // Package revision knows how a Deployment's history is written down: which ReplicaSet stands for which Pod template,
 // under which number and under which name. It is pure.
+//
+//keelson:decision
 package revision
 
 import (

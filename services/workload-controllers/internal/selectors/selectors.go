@@ -1,5 +1,7 @@
 // Package selectors finds the objects whose label selectors match something, without reading each selector again. It is
 // pure.
+//
+//keelson:decision
 package selectors
 
 import (

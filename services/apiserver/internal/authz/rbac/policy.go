@@ -1,5 +1,7 @@
 // Package rbac decides by roles and bindings. It is pure: a Policy holds the
 // rules, indexed by subject, and answers from memory.
+//
+//keelson:decision
 package rbac
 
 import (

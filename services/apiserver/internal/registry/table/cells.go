@@ -1,4 +1,6 @@
 // Package table holds the texts that the columns of several resources show.
+//
+//keelson:decision
 package table
 
 import (

@@ -3,6 +3,8 @@
 // known of the nodes alone: nothing here does I/O, reads a clock or takes a lock.
 //
 // Local has one meaning, that of the traffic policies: what is local stays on this node, with this node's endpoints.
+//
+//keelson:decision
 package plan
 
 import (

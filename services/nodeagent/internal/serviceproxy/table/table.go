@@ -3,6 +3,8 @@
 //
 // What changes with Services are elements of a few sets and maps, never rules: a change costs what changes, and neither
 // a connection nor a change takes longer with more Services.
+//
+//keelson:decision
 package table
 
 import (

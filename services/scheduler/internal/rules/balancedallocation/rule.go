@@ -1,4 +1,6 @@
 // Package balancedallocation prefers nodes on which resources would be used to the same degree.
+//
+//keelson:decision
 package balancedallocation
 
 import (

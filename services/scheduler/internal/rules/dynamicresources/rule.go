@@ -1,4 +1,6 @@
 // Package dynamicresources keeps Pods that claim devices from running without them.
+//
+//keelson:decision
 package dynamicresources
 
 import (

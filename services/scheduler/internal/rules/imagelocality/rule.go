@@ -1,4 +1,6 @@
 // Package imagelocality prefers nodes that have the images of a Pod already.
+//
+//keelson:decision
 package imagelocality
 
 import (

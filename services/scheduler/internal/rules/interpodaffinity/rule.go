@@ -1,5 +1,7 @@
 // Package interpodaffinity places Pods by the Pods that there are in the domains of node labels, as
 // spec.affinity.podAffinity and podAntiAffinity ask, those of the Pod and those of the Pods that are there.
+//
+//keelson:decision
 package interpodaffinity
 
 import (

@@ -1,4 +1,6 @@
 // Package nodeaffinity holds Pods to the nodes that spec.nodeSelector and spec.affinity.nodeAffinity ask for.
+//
+//keelson:decision
 package nodeaffinity
 
 import (

@@ -1,4 +1,6 @@
 // Package nodename keeps a Pod that already names its node from all others.
+//
+//keelson:decision
 package nodename
 
 import (

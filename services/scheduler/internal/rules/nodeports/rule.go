@@ -1,4 +1,6 @@
 // Package nodeports keeps Pods from nodes where one of their host ports is in use.
+//
+//keelson:decision
 package nodeports
 
 import (

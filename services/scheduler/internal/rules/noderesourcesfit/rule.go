@@ -1,4 +1,6 @@
 // Package noderesourcesfit keeps Pods from nodes with too little left, and prefers the nodes with most left.
+//
+//keelson:decision
 package noderesourcesfit
 
 import (

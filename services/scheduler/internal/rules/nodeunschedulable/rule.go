@@ -1,4 +1,6 @@
 // Package nodeunschedulable keeps Pods from nodes that `kubectl cordon` has marked.
+//
+//keelson:decision
 package nodeunschedulable
 
 import (

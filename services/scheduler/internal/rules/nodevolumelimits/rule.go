@@ -1,4 +1,6 @@
 // Package nodevolumelimits keeps Pods from nodes that take no more volumes of a CSI driver, or lack it.
+//
+//keelson:decision
 package nodevolumelimits
 
 import (

@@ -2,6 +2,8 @@
 //
 // How many Pods there are in each domain is a table of package columns, kept up to date: the rule looks at the count of
 // a domain, and at the least of all.
+//
+//keelson:decision
 package podtopologyspread
 
 import (

@@ -1,4 +1,6 @@
 // Package tainttoleration keeps Pods from nodes whose taints they do not tolerate.
+//
+//keelson:decision
 package tainttoleration
 
 import (

@@ -1,4 +1,6 @@
 // Package volumebinding holds Pods to the nodes where their claims have, or can get, volumes.
+//
+//keelson:decision
 package volumebinding
 
 import (

@@ -1,4 +1,6 @@
 // Package volumerestrictions keeps a claim of access mode ReadWriteOncePod to one Pod.
+//
+//keelson:decision
 package volumerestrictions
 
 import (

@@ -1,4 +1,6 @@
 // Package volumezone holds Pods to the zones and regions that the labels of their volumes name.
+//
+//keelson:decision
 package volumezone
 
 import (

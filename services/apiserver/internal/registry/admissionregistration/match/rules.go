@@ -1,5 +1,7 @@
 // Package match has what webhooks and policies have in common: which requests they are about, and with which
 // parameters.
+//
+//keelson:decision
 package match
 
 import (

@@ -1,5 +1,7 @@
 // Package mutatingadmissionpolicy is the resource MutatingAdmissionPolicy of group admissionregistration.k8s.io:
 // changes of requests by expressions, which bindings put in force.
+//
+//keelson:decision
 package mutatingadmissionpolicy
 
 import (

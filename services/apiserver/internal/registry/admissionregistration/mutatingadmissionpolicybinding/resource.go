@@ -1,5 +1,7 @@
 // Package mutatingadmissionpolicybinding is the resource MutatingAdmissionPolicyBinding of group
 // admissionregistration.k8s.io: what puts a MutatingAdmissionPolicy in force, for what, and with which parameters.
+//
+//keelson:decision
 package mutatingadmissionpolicybinding
 
 import (

@@ -1,5 +1,7 @@
 // Package mutatingwebhookconfiguration is the resource MutatingWebhookConfiguration of group
 // admissionregistration.k8s.io: servers that change requests.
+//
+//keelson:decision
 package mutatingwebhookconfiguration
 
 import (

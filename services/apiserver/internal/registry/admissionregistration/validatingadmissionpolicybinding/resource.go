@@ -1,5 +1,7 @@
 // Package validatingadmissionpolicybinding is the resource ValidatingAdmissionPolicyBinding of group
 // admissionregistration.k8s.io: what puts a ValidatingAdmissionPolicy in force, for what, and with which parameters.
+//
+//keelson:decision
 package validatingadmissionpolicybinding
 
 import (

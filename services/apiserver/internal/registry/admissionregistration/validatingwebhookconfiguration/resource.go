@@ -1,5 +1,7 @@
 // Package validatingwebhookconfiguration is the resource ValidatingWebhookConfiguration of group
 // admissionregistration.k8s.io: servers that check requests.
+//
+//keelson:decision
 package validatingwebhookconfiguration
 
 import (

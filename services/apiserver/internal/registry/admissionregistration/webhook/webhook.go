@@ -1,4 +1,6 @@
 // Package webhook has what webhooks that change requests and webhooks that check them have in common.
+//
+//keelson:decision
 package webhook
 
 import (

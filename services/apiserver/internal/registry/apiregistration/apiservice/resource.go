@@ -1,5 +1,7 @@
 // Package apiservice is the resource APIService of group apiregistration.k8s.io: which server answers requests for a
 // version of a group.
+//
+//keelson:decision
 package apiservice
 
 import (

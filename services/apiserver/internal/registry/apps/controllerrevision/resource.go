@@ -1,5 +1,7 @@
 // Package controllerrevision is the API resource controllerrevisions of group apps: one state of a StatefulSet's or a
 // DaemonSet's template, kept to tell Pods apart by it and to go back to it.
+//
+//keelson:decision
 package controllerrevision
 
 import (

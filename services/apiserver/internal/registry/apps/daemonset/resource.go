@@ -1,4 +1,6 @@
 // Package daemonset is the API resource daemonsets of group apps: one Pod of a template on each node that it is for.
+//
+//keelson:decision
 package daemonset
 
 import (

@@ -6,4 +6,6 @@
 //	validate.go  what is refused, with path and message
 //	status.go    what is refused of /status
 //	columns.go   what kubectl get prints
+//
+//keelson:decision
 package deployment

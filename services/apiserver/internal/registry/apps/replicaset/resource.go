@@ -1,4 +1,6 @@
 // Package replicaset is the API resource replicasets of group apps: a desired count of Pods of one template.
+//
+//keelson:decision
 package replicaset
 
 import (

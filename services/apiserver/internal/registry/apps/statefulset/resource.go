@@ -1,5 +1,7 @@
 // Package statefulset is the API resource statefulsets of group apps: Pods of one template, each with a name and
 // storage that outlive it.
+//
+//keelson:decision
 package statefulset
 
 import (

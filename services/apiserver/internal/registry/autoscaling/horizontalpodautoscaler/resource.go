@@ -1,5 +1,7 @@
 // Package horizontalpodautoscaler is the API resource horizontalpodautoscalers of group autoscaling: between which
 // bounds and by which metrics the replicas of a workload follow its load. It is served as autoscaling/v1 too.
+//
+//keelson:decision
 package horizontalpodautoscaler
 
 import (

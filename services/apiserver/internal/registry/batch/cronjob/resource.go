@@ -1,4 +1,6 @@
 // Package cronjob is the API resource cronjobs of group batch: a Job made again and again by a schedule.
+//
+//keelson:decision
 package cronjob
 
 import (

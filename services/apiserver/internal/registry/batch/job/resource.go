@@ -1,4 +1,6 @@
 // Package job is the API resource jobs of group batch: Pods that run to their end, and how often they may fail.
+//
+//keelson:decision
 package job
 
 import (

@@ -1,6 +1,8 @@
 // Package certificatesigningrequest is the resource CertificateSigningRequest of group certificates.k8s.io: a client
 // requests a certificate of a signer, an approver approves it, and the signer issues it. The request and the requester
 // never change. The admission plugins of certificaterequests decide who may approve and sign.
+//
+//keelson:decision
 package certificatesigningrequest
 
 import (

@@ -1,6 +1,8 @@
 // Package clustertrustbundle is the resource ClusterTrustBundle of group certificates.k8s.io: the certificates of
 // authorities, for anybody to read and for Pods to have in a volume. Who may write those of a signer is what the
 // admission plugin of trustbundles says.
+//
+//keelson:decision
 package clustertrustbundle
 
 import (

@@ -1,4 +1,6 @@
 // Package lease is the resource Lease of group coordination.k8s.io: who holds something, and until when.
+//
+//keelson:decision
 package lease
 
 import (

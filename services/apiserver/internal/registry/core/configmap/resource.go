@@ -1,4 +1,6 @@
 // Package configmap is the resource ConfigMap of the core group.
+//
+//keelson:decision
 package configmap
 
 import (

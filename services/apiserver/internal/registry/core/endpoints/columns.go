@@ -1,8 +1,8 @@
 package endpoints
 
 import (
-	"net" //nolint:depguard // JoinHostPort joins texts.
-	"strconv"
+	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -27,9 +27,17 @@ func addresses(subsets []corev1.EndpointSubset) []string {
 		}
 		for _, port := range subset.Ports {
 			for _, address := range subset.Addresses {
-				all = append(all, net.JoinHostPort(address.IP, strconv.Itoa(int(port.Port))))
+				all = append(all, hostPort(address.IP, port.Port))
 			}
 		}
 	}
 	return all
+}
+
+// hostPort joins an address and a port; an address of IPv6 gets brackets.
+func hostPort(ip string, port int32) string {
+	if strings.Contains(ip, ":") {
+		return fmt.Sprintf("[%s]:%d", ip, port)
+	}
+	return fmt.Sprintf("%s:%d", ip, port)
 }

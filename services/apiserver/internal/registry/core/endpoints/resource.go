@@ -1,4 +1,6 @@
 // Package endpoints is the resource Endpoints of the core group: the addresses behind a Service.
+//
+//keelson:decision
 package endpoints
 
 import (

@@ -1,5 +1,7 @@
 // Package event is the resource Event, served by the core group and by events.k8s.io from one store. An Event is kept
 // for an hour.
+//
+//keelson:decision
 package event
 
 import (

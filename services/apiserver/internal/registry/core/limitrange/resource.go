@@ -1,5 +1,7 @@
 // Package limitrange is the resource LimitRange of the core group: what single Pods, containers and claims of a
 // namespace may ask for, and what they get that do not say.
+//
+//keelson:decision
 package limitrange
 
 import (

@@ -1,5 +1,7 @@
 // Package namespace is the resource Namespace of the core group. Deleting one, which package deletion does, only marks
 // it: it disappears when the last of its finalizers has been taken away through /finalize, after its contents are gone.
+//
+//keelson:decision
 package namespace
 
 import (

@@ -1,4 +1,6 @@
 // Package node is the resource Node of the core group: a machine that runs Pods.
+//
+//keelson:decision
 package node
 
 import (

@@ -1,4 +1,6 @@
 // Package persistentvolume is the resource PersistentVolume of the core group: storage that is there for claims.
+//
+//keelson:decision
 package persistentvolume
 
 import (

@@ -1,4 +1,6 @@
 // Package persistentvolumeclaim is the resource PersistentVolumeClaim of the core group: storage that a user asks for.
+//
+//keelson:decision
 package persistentvolumeclaim
 
 import (

@@ -1,5 +1,7 @@
 // Package podtemplate is the resource PodTemplate of the core group, and the rules for the Pod templates of workloads
 // on top of those of every Pod.
+//
+//keelson:decision
 package podtemplate
 
 import (

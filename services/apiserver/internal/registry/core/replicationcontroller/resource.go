@@ -1,5 +1,7 @@
 // Package replicationcontroller is the resource ReplicationController of the core group: a desired count of Pods of one
 // template, from before ReplicaSets.
+//
+//keelson:decision
 package replicationcontroller
 
 import (

@@ -1,5 +1,7 @@
 // Package resourcequota is the resource ResourceQuota of the core group: what all objects of a namespace together may
 // use.
+//
+//keelson:decision
 package resourcequota
 
 import (

@@ -1,4 +1,6 @@
 // Package secret is the resource Secret of the core group.
+//
+//keelson:decision
 package secret
 
 import (

@@ -1,5 +1,7 @@
 // Package serviceaccount is the resource ServiceAccount of the core group: the identity of Pods. Package tokenrequest
 // serves it with its /token.
+//
+//keelson:decision
 package serviceaccount
 
 import (

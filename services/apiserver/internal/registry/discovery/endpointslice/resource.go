@@ -1,5 +1,7 @@
 // Package endpointslice is the resource EndpointSlice of group discovery.k8s.io: a part of the addresses behind a
 // Service.
+//
+//keelson:decision
 package endpointslice
 
 import (

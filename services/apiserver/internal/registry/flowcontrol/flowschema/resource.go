@@ -1,5 +1,7 @@
 // Package flowschema is the resource FlowSchema of group flowcontrol.apiserver.k8s.io: which requests go to which
 // priority level, and which of them take turns.
+//
+//keelson:decision
 package flowschema
 
 import (

@@ -1,5 +1,7 @@
 // Package prioritylevelconfiguration is the resource PriorityLevelConfiguration of group flowcontrol.apiserver.k8s.io:
 // how many requests of a priority level are worked on at a time, and what becomes of the others.
+//
+//keelson:decision
 package prioritylevelconfiguration
 
 import (

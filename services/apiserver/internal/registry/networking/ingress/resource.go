@@ -1,5 +1,7 @@
 // Package ingress is the resource Ingress of group networking.k8s.io: how HTTP requests from outside reach Services. It
 // is stored for the controller of its class; Keelson has none.
+//
+//keelson:decision
 package ingress
 
 import (

@@ -1,4 +1,6 @@
 // Package ingressclass is the resource IngressClass of group networking.k8s.io: which controller an Ingress is for.
+//
+//keelson:decision
 package ingressclass
 
 import (

@@ -1,5 +1,7 @@
 // Package ipaddress is the resource IPAddress of group networking.k8s.io: one address, and the object that has it.
 // There is one for each cluster IP of a Service.
+//
+//keelson:decision
 package ipaddress
 
 import (

@@ -1,5 +1,7 @@
 // Package networkpolicy is the resource NetworkPolicy of group networking.k8s.io: which traffic Pods may have. It is
 // stored for the network plugin that enforces it; Keelson's own Pod network does not.
+//
+//keelson:decision
 package networkpolicy
 
 import (

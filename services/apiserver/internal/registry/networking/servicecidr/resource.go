@@ -1,4 +1,6 @@
 // Package servicecidr is the resource ServiceCIDR of group networking.k8s.io: ranges that cluster IPs are given from.
+//
+//keelson:decision
 package servicecidr
 
 import (

@@ -1,4 +1,6 @@
 // Package runtimeclass is the resource RuntimeClass of group node.k8s.io: a way in which nodes can run containers.
+//
+//keelson:decision
 package runtimeclass
 
 import (

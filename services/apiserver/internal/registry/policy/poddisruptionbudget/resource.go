@@ -1,5 +1,7 @@
 // Package poddisruptionbudget is the API resource poddisruptionbudgets of group policy: how many Pods of an application
 // may be evicted at a time.
+//
+//keelson:decision
 package poddisruptionbudget
 
 import (

@@ -1,4 +1,6 @@
 // Package clusterrole is the resource ClusterRole of group rbac.authorization.k8s.io.
+//
+//keelson:decision
 package clusterrole
 
 import (

@@ -1,4 +1,6 @@
 // Package clusterrolebinding is the resource ClusterRoleBinding of group rbac.authorization.k8s.io.
+//
+//keelson:decision
 package clusterrolebinding
 
 import (

@@ -1,5 +1,7 @@
 // Package policy holds what the four RBAC resources share: the rules of roles, and the subjects and role references
 // of bindings.
+//
+//keelson:decision
 package policy
 
 import (

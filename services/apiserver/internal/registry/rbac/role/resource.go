@@ -1,4 +1,6 @@
 // Package role is the resource Role of group rbac.authorization.k8s.io.
+//
+//keelson:decision
 package role
 
 import (

@@ -1,4 +1,6 @@
 // Package rolebinding is the resource RoleBinding of group rbac.authorization.k8s.io.
+//
+//keelson:decision
 package rolebinding
 
 import (

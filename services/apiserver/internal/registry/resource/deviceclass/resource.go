@@ -1,5 +1,7 @@
 // Package deviceclass is the resource DeviceClass of group resource.k8s.io: what an administrator says of devices of a
 // kind, to which the requests of claims refer.
+//
+//keelson:decision
 package deviceclass
 
 import (

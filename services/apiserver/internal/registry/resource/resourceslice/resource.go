@@ -1,5 +1,7 @@
 // Package resourceslice is the resource ResourceSlice of group resource.k8s.io: what a driver says of its devices, on
 // one node or on several.
+//
+//keelson:decision
 package resourceslice
 
 import (

@@ -1,4 +1,6 @@
 // Package podgroup is the resource PodGroup of group scheduling.k8s.io: Pods that are scheduled together.
+//
+//keelson:decision
 package podgroup
 
 import (

@@ -1,4 +1,6 @@
 // Package priorityclass is the resource PriorityClass of group scheduling.k8s.io: a name for a priority of Pods.
+//
+//keelson:decision
 package priorityclass
 
 import (

@@ -1,4 +1,6 @@
 // Package workload is the resource Workload of group scheduling.k8s.io: templates of the PodGroups of one application.
+//
+//keelson:decision
 package workload
 
 import (

@@ -1,4 +1,6 @@
 // Package csidriver is the resource CSIDriver of group storage.k8s.io: what a storage driver can do and wants to know.
+//
+//keelson:decision
 package csidriver
 
 import (

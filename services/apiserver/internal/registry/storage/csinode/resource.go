@@ -1,4 +1,6 @@
 // Package csinode is the resource CSINode of group storage.k8s.io: the storage drivers that a Node has.
+//
+//keelson:decision
 package csinode
 
 import (

@@ -1,5 +1,7 @@
 // Package csistoragecapacity is the resource CSIStorageCapacity of group storage.k8s.io: what a driver has left for new
 // volumes of a class, in a part of the cluster.
+//
+//keelson:decision
 package csistoragecapacity
 
 import (

@@ -1,4 +1,6 @@
 // Package storageclass is the resource StorageClass of group storage.k8s.io: how volumes are made for claims.
+//
+//keelson:decision
 package storageclass
 
 import (

@@ -1,5 +1,7 @@
 // Package volumeattachment is the resource VolumeAttachment of group storage.k8s.io: the wish that a driver attaches a
 // volume to a Node, and what came of it.
+//
+//keelson:decision
 package volumeattachment
 
 import (

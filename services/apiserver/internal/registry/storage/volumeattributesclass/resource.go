@@ -1,5 +1,7 @@
 // Package volumeattributesclass is the resource VolumeAttributesClass of group storage.k8s.io: attributes of volumes
 // that may change after the volume was made.
+//
+//keelson:decision
 package volumeattributesclass
 
 import (
