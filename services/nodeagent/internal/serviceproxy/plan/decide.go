@@ -14,7 +14,7 @@ import (
 	"keelson.dev/kit/seconds"
 )
 
-// defaultSessionAffinity is that of the API, where a stored object lacks it.
+// defaultSessionAffinity is the API's default, for a stored object that lacks it.
 const defaultSessionAffinity = 3 * time.Hour
 
 // protocolNumbers are those of IP. A port without a protocol is one of TCP.
@@ -22,14 +22,14 @@ var protocolNumbers = map[corev1.Protocol]uint8{
 	"": 6, corev1.ProtocolTCP: 6, corev1.ProtocolUDP: 17, corev1.ProtocolSCTP: 132,
 }
 
-// ProtocolNumber is the number that packets of a protocol bear; false if no Service can have it.
+// ProtocolNumber returns the IP number of a protocol; false if no Service can have the protocol.
 func ProtocolNumber(protocol corev1.Protocol) (uint8, bool) {
 	number, known := protocolNumbers[protocol]
 	return number, known
 }
 
-// Decide returns what the node does for a Service. One that is another proxy's, or that has no address of its own, gets
-// nothing.
+// Decide returns what the node does for a Service. A Service of another proxy, or without an address of its own,
+// gets nothing.
 func Decide(in Input) Plan {
 	var p Plan
 	if !proxied(in.Service) {
@@ -54,7 +54,7 @@ func Decide(in Input) Plan {
 	return p
 }
 
-// proxied tells whether a Service is for this proxy.
+// proxied reports whether a Service is for this proxy.
 func proxied(s *corev1.Service) bool {
 	_, others := s.Labels[LabelProxyName]
 	_, headless := s.Labels[corev1.IsHeadlessService]
@@ -75,10 +75,10 @@ type decision struct {
 	plan       *Plan
 	clusterIPs []netip.Addr
 	ports      map[portName][]slicePort
-	// taken are the destinations of the ports before, hairpins those of the plan.
+	// taken are the destinations of the earlier ports, hairpins those of the plan.
 	taken    map[Destination]bool
 	hairpins map[netip.Addr]bool
-	// more says that not all problems are reported.
+	// more means that not all problems are reported.
 	more bool
 }
 
@@ -95,7 +95,7 @@ func (d *decision) problem(format string, args ...any) {
 	}
 }
 
-// addresses leaves out what no packet can be sent to.
+// addresses parses addresses and leaves out those that no packet can be sent to.
 func (d *decision) addresses(path string, texts []string) []netip.Addr {
 	var out []netip.Addr
 	for i, text := range texts {
@@ -115,7 +115,7 @@ func reachable(a netip.Addr) bool {
 	return a.IsValid() && !a.IsUnspecified() && !a.IsLoopback() && !a.IsMulticast() && !a.IsLinkLocalUnicast()
 }
 
-// nobody is a range from which no packet comes.
+// nobody is a range that contains no client.
 var nobody = netip.PrefixFrom(netip.IPv4Unspecified(), 32)
 
 func (d *decision) sourceRanges() {
@@ -124,7 +124,7 @@ func (d *decision) sourceRanges() {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
 			d.problem("spec.loadBalancerSourceRanges[%d]: %q is no range of addresses; it lets nobody in", i, text)
-			// Were it merely left out, a Service with this range alone would be open to all.
+			// Leaving it out would open a Service with only this range to all.
 			prefix = nobody
 		}
 		if prefix = prefix.Masked(); !slices.Contains(d.plan.SourceRanges, prefix) {
@@ -133,7 +133,7 @@ func (d *decision) sourceRanges() {
 	}
 }
 
-// port decides on one port in one family.
+// port plans one port in one address family.
 func (d *decision) port(index int, ipv6 bool) {
 	s, spec := d.Service, d.Service.Spec.Ports[index]
 	number, known := ProtocolNumber(spec.Protocol)
@@ -164,11 +164,11 @@ func (d *decision) port(index int, ipv6 bool) {
 	d.plan.Ports = append(d.plan.Ports, p)
 }
 
-// maxEndpoints is how many endpoints the ports of one Service have together in one family: each costs memory of the
-// kernel and of every node's agent, and who writes a Service and its slices has to have no more than that of them.
+// maxEndpoints bounds the endpoints of all ports of one Service in one family: each endpoint costs memory in the
+// kernel and in every node's agent, and an author of a Service and its slices must not use more than that.
 const maxEndpoints = 1 << 16
 
-// withinShare leaves each port its share.
+// withinShare cuts the endpoints of a port to its share.
 func (d *decision) withinShare(index int, endpoints []netip.AddrPort) []netip.AddrPort {
 	ports := len(d.Service.Spec.Ports)
 	share := max(maxEndpoints/ports, 1)
@@ -189,7 +189,8 @@ func (d *decision) hairpin(addr netip.Addr) {
 
 func validPort(n int32) bool { return n > 0 && n <= 65535 }
 
-// hash is the same after a restart. Names are of users' choice: only a hash that nobody can steer keeps them apart.
+// hash returns the same ID after a restart. Users choose the names: only a hash whose result they cannot choose
+// keeps them apart.
 func hash(names ...string) ID {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", names))
 	return ID(sum[:16])
@@ -205,7 +206,7 @@ func sessionAffinity(s *corev1.Service) time.Duration {
 	return defaultSessionAffinity
 }
 
-// frontends are the places where a port is reached.
+// frontends returns the destinations at which a port is reached.
 func (d *decision) frontends(p Port, protocol uint8) []Frontend {
 	var out []Frontend
 	add := func(addrs []netip.Addr, port uint16, class TrafficClass, rank Rank) {
@@ -240,8 +241,8 @@ func (d *decision) frontends(p Port, protocol uint8) []Frontend {
 	return out
 }
 
-// loadBalancerIPs are the addresses whose packets arrive as they were sent; what comes through a proxy comes to the
-// node ports.
+// loadBalancerIPs returns the addresses whose packets arrive unchanged; traffic through a load balancer's proxy
+// comes to the node ports.
 func loadBalancerIPs(s *corev1.Service) []string {
 	var out []string
 	for _, in := range s.Status.LoadBalancer.Ingress {
@@ -252,7 +253,7 @@ func loadBalancerIPs(s *corev1.Service) []string {
 	return out
 }
 
-// healthCheck counts the addresses of this node that are ready to take new connections.
+// healthCheck counts this node's ready endpoints, by their addresses.
 func (d *decision) healthCheck() {
 	s := d.Service
 	if s.Spec.Type != corev1.ServiceTypeLoadBalancer ||
@@ -260,7 +261,7 @@ func (d *decision) healthCheck() {
 		!validPort(s.Spec.HealthCheckNodePort) {
 		return
 	}
-	// A Pod with an address of each family is one: only the Service's first family counts.
+	// A Pod with an address of each family counts once: only the Service's first family counts.
 	family := discoveryv1.AddressTypeIPv4
 	if len(d.clusterIPs) > 0 && d.clusterIPs[0].Is6() {
 		family = discoveryv1.AddressTypeIPv6

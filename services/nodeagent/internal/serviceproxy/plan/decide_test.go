@@ -31,7 +31,7 @@ func texts(all []netip.AddrPort) string {
 	return strings.Join(out, " ")
 }
 
-// Which endpoints connections go to, to any node and to this one only.
+// TestEndpoints checks which endpoints connections go to, to any node and to this one only.
 func TestEndpoints(t *testing.T) {
 	for _, r := range []struct {
 		name           string
@@ -79,7 +79,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// A Pod may reach itself where an endpoint is on this node, and where nobody says on which node it is.
+// A Pod may reach itself where an endpoint is on this node, and where the endpoint names no node.
 func TestHairpins(t *testing.T) {
 	for endpoint, want := range map[string]int{"10.0.0.1 here": 1, "10.0.0.1": 1, "10.0.0.1 there": 0,
 		"10.0.0.1 here draining": 1, "10.0.0.1 unready": 0} {
@@ -91,7 +91,7 @@ func TestHairpins(t *testing.T) {
 	}
 }
 
-// frontends in words: address:port/protocol, class, and "guarded".
+// frontendWords returns frontends in words: address:port/protocol, class, and "guarded".
 func frontendWords(p Plan) []string {
 	classes := map[TrafficClass]string{InternalCluster: "internal", InternalLocal: "internal-local",
 		ExternalCluster: "external", ExternalLocal: "external-local"}
@@ -108,7 +108,7 @@ func frontendWords(p Plan) []string {
 	return out
 }
 
-// Where a Service is reached, and in which way.
+// TestFrontends checks where a Service is reached, and in which class.
 func TestFrontends(t *testing.T) {
 	const cluster = "10.96.0.50:80/6 internal"
 	for _, r := range []struct {
@@ -196,7 +196,7 @@ func TestFrontends(t *testing.T) {
 	}
 }
 
-// What is wrong with one part is said in one sentence and leaves the rest as it is.
+// An error in one part is reported in one sentence and leaves the rest unchanged.
 func TestProblems(t *testing.T) {
 	four := discoveryv1.AddressTypeIPv4
 	for _, r := range []struct {
@@ -234,7 +234,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// What one Service asks for is bounded, and so is what is said of it.
+// What one Service may use is bounded, and so is the number of problems reported.
 func TestBounds(t *testing.T) {
 	ports := func(count int) *corev1.Service {
 		return servicetest.New(func(s *corev1.Service) {
@@ -331,7 +331,7 @@ func TestAffinity(t *testing.T) {
 	}
 }
 
-// A load balancer is told of this node's ready Pods, each once; ending ones are not ready.
+// A load balancer gets the number of this node's ready Pods, each counted once; terminating ones are not ready.
 func TestHealth(t *testing.T) {
 	s := servicetest.New(servicetest.Balanced("203.0.113.1"), servicetest.ExternalLocal,
 		func(s *corev1.Service) { s.Spec.HealthCheckNodePort = 31000 })
@@ -390,7 +390,7 @@ func TestStaleFlows(t *testing.T) {
 	}
 }
 
-// Inputs belong to the caches that everybody reads.
+// Decide leaves its inputs unchanged: they belong to shared caches.
 func TestInputsStay(t *testing.T) {
 	s := servicetest.New(servicetest.Balanced("203.0.113.1"), servicetest.WithNodePorts, servicetest.ExternalLocal)
 	e := servicetest.Slice(discoveryv1.AddressTypeIPv4, 8080, "10.0.0.2 here zone:z1", "10.0.0.1 there zone:z1")

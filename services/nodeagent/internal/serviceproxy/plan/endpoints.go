@@ -8,11 +8,11 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// candidates are the endpoints of one port that may be used, by the conditions under which they are.
+// candidates are the endpoints of one port that may be used, grouped by their conditions.
 type candidates struct {
-	// ready take new connections; terminating ones end and still serve.
+	// ready endpoints take new connections; terminating ones are shutting down and still serve.
 	ready, terminating []candidate
-	// onNode are those on this node, perhapsOnNode those of which nobody says on which node they are.
+	// onNode are those on this node, perhapsOnNode those that name no node.
 	onNode, perhapsOnNode map[netip.AddrPort]bool
 }
 
@@ -23,14 +23,14 @@ type candidate struct {
 
 func isReady(c discoveryv1.EndpointConditions) bool { return c.Ready == nil || *c.Ready }
 
-// isTerminating says that an endpoint ends and still serves.
+// isTerminating reports whether an endpoint is shutting down and still serves.
 func isTerminating(c discoveryv1.EndpointConditions) bool {
 	return c.Terminating != nil && *c.Terminating && (c.Serving == nil || *c.Serving)
 }
 
 func isOnNode(e discoveryv1.Endpoint, n Node) bool { return e.NodeName != nil && *e.NodeName == n.Name }
 
-// portName is how ports of slices are found. An absent name is the empty one.
+// portName identifies ports of slices. An absent name counts as the empty one.
 type portName struct {
 	name     string
 	protocol corev1.Protocol
@@ -100,7 +100,7 @@ func (d *decision) candidates(p Port) candidates {
 	return out
 }
 
-// endpointAddress is the first address, which is the only one that has a meaning.
+// endpointAddress returns the first address, the only one that has a meaning.
 func (d *decision) endpointAddress(slice *discoveryv1.EndpointSlice, i int, ipv6 bool) (netip.Addr, bool) {
 	if len(slice.Endpoints[i].Addresses) == 0 {
 		return netip.Addr{}, false
@@ -115,7 +115,7 @@ func (d *decision) endpointAddress(slice *discoveryv1.EndpointSlice, i int, ipv6
 	return addr, true
 }
 
-// cluster are the endpoints for connections that may go to any node.
+// cluster returns the endpoints for connections that may go to any node.
 func (c candidates) cluster(n Node) []netip.AddrPort {
 	if len(c.ready) == 0 {
 		return sorted(c.terminating, func(candidate) bool { return true })
@@ -123,7 +123,7 @@ func (c candidates) cluster(n Node) []netip.AddrPort {
 	return sorted(c.ready, hinted(c.ready, n))
 }
 
-// local are the endpoints for connections that must stay on the node.
+// local returns the endpoints for connections that must stay on the node.
 func (c candidates) local(n Node) []netip.AddrPort {
 	onNode := func(e candidate) bool { return c.onNode[e.AddrPort] }
 	if out := sorted(c.ready, onNode); len(out) > 0 {
@@ -132,8 +132,8 @@ func (c candidates) local(n Node) []netip.AddrPort {
 	return sorted(c.terminating, onNode)
 }
 
-// hinted says which of the ready endpoints this node uses. Hints count only if every endpoint has some, and some are
-// for this node or its zone: otherwise the hints are incomplete, or following them would leave nobody.
+// hinted selects the ready endpoints that this node uses. Hints count only if every endpoint has some, and some are
+// for this node or its zone: otherwise the hints are incomplete, or following them would leave no endpoint.
 func hinted(ready []candidate, n Node) func(candidate) bool {
 	forNode := func(c candidate) bool {
 		return c.hints != nil && slices.ContainsFunc(c.hints.ForNodes,

@@ -7,11 +7,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Flows are the endpoints that UDP flows to each destination may go on with. A UDP flow has no end that the kernel
-// could see: one that leads elsewhere has to be forgotten.
+// Flows are the endpoints with which UDP flows to each destination may go on. The kernel cannot see a UDP flow end:
+// it has to be made to forget one that leads elsewhere.
 type Flows map[Destination][]netip.AddrPort
 
-// StaleFlows returns what the flows to a Service may go on with, if some may not.
+// StaleFlows returns the destinations of a Service that have flows to be forgotten, with the endpoints that flows
+// may keep.
 func StaleFlows(old, now Plan) Flows {
 	out := Flows{}
 	for i := range old.Ports {
@@ -31,7 +32,7 @@ func StaleFlows(old, now Plan) Flows {
 		if after.Protocol != corev1.ProtocolUDP {
 			continue
 		}
-		// What was sent before the destination had endpoints flows past them.
+		// Packets sent before the destination had endpoints have left flows that lead past the endpoints.
 		for _, f := range after.Frontends {
 			if before := old.port(after.ID, after.IPv6); len(before.endpointsAt(f.Destination)) == 0 &&
 				len(after.endpointsAt(f.Destination)) > 0 {
@@ -42,7 +43,7 @@ func StaleFlows(old, now Plan) Flows {
 	return out
 }
 
-// UDPFlows are those of all UDP ports of the plan.
+// UDPFlows returns the flows of all UDP ports of the plan.
 func (p *Plan) UDPFlows() Flows {
 	out := Flows{}
 	for i := range p.Ports {
@@ -57,7 +58,7 @@ func (p *Plan) UDPFlows() Flows {
 	return out
 }
 
-// endpointsAt are those to which connections to a destination may lead.
+// endpointsAt returns the endpoints to which connections to a destination may go.
 func (p *Port) endpointsAt(to Destination) []netip.AddrPort {
 	for _, f := range p.Frontends {
 		if f.Destination == to {

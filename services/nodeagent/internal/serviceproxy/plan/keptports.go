@@ -11,7 +11,7 @@ import (
 
 var protocolNames = map[uint8]string{6: keptport.TCP, 17: keptport.UDP, 132: keptport.SCTP}
 
-// isKept tells whether the destination is none that the Service's author can have.
+// isKept reports whether the destination is kept from the Service's author.
 func (d *decision) isKept(to Destination, rank Rank) bool {
 	target, protocol := netip.AddrPortFrom(to.Addr, to.Port), protocolNames[to.Protocol]
 	ours := slices.Contains(d.Node.Addresses, to.Addr)
@@ -26,15 +26,15 @@ func (d *decision) isKept(to Destination, rank Rank) bool {
 	if d.isOfAPIServer(target, protocol) {
 		return true
 	}
-	// What a load balancer was given is no author's choice, and no node's to claim.
+	// Neither the author nor a node chooses a load balancer's address.
 	return rank == ByExternalIP && (d.isKeptByPeer(target, protocol) || d.inClusterRange(to.Addr))
 }
 
 // APIServerService is the Service whose endpoints are the API servers.
 const APIServerService = "default/kubernetes"
 
-// APIServers are where the API servers are by the slices of APIServerService, be they ready or not. All of them speak
-// TCP.
+// APIServers returns the addresses and ports of the API servers, ready or not, from the slices of APIServerService.
+// All of them speak TCP.
 func APIServers(all []*discoveryv1.EndpointSlice) []netip.AddrPort {
 	var out []netip.AddrPort
 	for _, slice := range all {
@@ -52,7 +52,7 @@ func APIServers(all []*discoveryv1.EndpointSlice) []netip.AddrPort {
 	return out
 }
 
-// isOfAPIServer tells whether an API server is reached there, by this address of its machine or by another one.
+// isOfAPIServer reports whether an API server is reached there, at this or another address of its machine.
 func (d *decision) isOfAPIServer(target netip.AddrPort, protocol string) bool {
 	if protocol != keptport.TCP {
 		return false
@@ -66,7 +66,8 @@ func (d *decision) isOfAPIServer(target netip.AddrPort, protocol string) bool {
 	return false
 }
 
-// isKeptByPeer tells whether another node is asked there: by its agent, or by what it has like this one.
+// isKeptByPeer reports whether another node needs the destination: for its agent, or for a port that every node
+// keeps.
 func (d *decision) isKeptByPeer(target netip.AddrPort, protocol string) bool {
 	if name := d.Peers.agentAt(target); name != "" && protocol == keptport.TCP {
 		d.problem("%s is where the agent of node %s is asked; it is left out", target, name)
@@ -82,7 +83,7 @@ func (d *decision) isKeptByPeer(target netip.AddrPort, protocol string) bool {
 	return false
 }
 
-// inClusterRange tells whether the address is a Pod's or a Service's, by now or later.
+// inClusterRange reports whether the address is in the range of Pods or Services.
 func (d *decision) inClusterRange(address netip.Addr) bool {
 	for _, taken := range d.Node.ClusterRanges {
 		if taken.Contains(address) {

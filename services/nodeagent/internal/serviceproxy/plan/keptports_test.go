@@ -13,8 +13,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/servicetest"
 )
 
-// What nodes need, and what Pods and other Services have, is no Service's by an address that it names. Node ports are
-// the cluster's to give.
+// No Service gets, by an address that it names, what nodes need or what Pods and other Services have. The cluster
+// assigns node ports.
 func TestKeys(t *testing.T) {
 	const cluster = "10.96.0.50:%d/6 internal"
 	node := testNode
@@ -128,7 +128,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Each Node has what it said last, and news are news.
+// Each Node has what it reported last, and Set reports changes.
 func TestPeers(t *testing.T) {
 	p := &Peers{}
 	at := func(want string) {

@@ -7,14 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Peers are where all nodes, and their agents, are reached. The zero value has none.
+// Peers are the addresses of all nodes and the ports of their agents. The zero value has none.
 type Peers struct {
 	nodes map[string]peerNode
-	// byAddress are the names of the nodes that say they have an address, in order.
+	// byAddress maps an address to the sorted names of the nodes that report it.
 	byAddress map[netip.Addr][]string
 }
 
-// peerNode is one of them.
+// peerNode is one node of Peers.
 type peerNode struct {
 	addresses []netip.Addr
 	agent     uint16
@@ -30,7 +30,7 @@ func peerOf(node *corev1.Node) peerNode {
 	return p
 }
 
-// Set puts what a Node says into the place of what it said, and tells whether that is news.
+// Set replaces what is known of a Node and reports whether that changed.
 func (p *Peers) Set(node *corev1.Node) bool {
 	now := peerOf(node)
 	before, there := p.nodes[node.Name]
@@ -63,7 +63,7 @@ func (p *Peers) Remove(node *corev1.Node) {
 	delete(p.nodes, node.Name)
 }
 
-// At returns a node that has the address.
+// At returns the first node, by name, that has the address.
 func (p *Peers) At(address netip.Addr) (string, bool) {
 	if p == nil || len(p.byAddress[address]) == 0 {
 		return "", false
@@ -71,14 +71,14 @@ func (p *Peers) At(address netip.Addr) (string, bool) {
 	return p.byAddress[address][0], true
 }
 
-// sameNode tells whether a node has both addresses.
+// sameNode reports whether a node has both addresses.
 func (p *Peers) sameNode(one, other netip.Addr) bool {
 	return p != nil && slices.ContainsFunc(p.byAddress[one], func(name string) bool {
 		return slices.Contains(p.byAddress[other], name)
 	})
 }
 
-// agentAt returns the node whose agent is asked at a port of its address; empty for none.
+// agentAt returns the node whose agent listens at that address and port; empty for none.
 func (p *Peers) agentAt(target netip.AddrPort) string {
 	if p == nil {
 		return ""
@@ -91,7 +91,7 @@ func (p *Peers) agentAt(target netip.AddrPort) string {
 	return ""
 }
 
-// NamesAddresses tells whether a Service has addresses that its author, or a load balancer, names: which of them it
+// NamesAddresses reports whether a Service has addresses that its author or a load balancer names: which of them it
 // gets depends on the nodes and the API servers.
 func NamesAddresses(s *corev1.Service) bool {
 	return len(s.Spec.ExternalIPs) > 0 || len(s.Status.LoadBalancer.Ingress) > 0

@@ -1,8 +1,9 @@
-// Package plan decides what a node does for a Service: at which destinations it is reached, to which endpoints
-// connections are led, and whom the node keeps out. The plan follows from the Service, its EndpointSlices and what is
-// known of the nodes alone: nothing here does I/O, reads a clock or takes a lock.
+// Package plan decides what a node does for a Service: at which destinations clients reach it, to which endpoints
+// connections go, and which clients the node rejects. The plan follows only from the Service, its EndpointSlices
+// and what is known of the nodes: this package does no I/O, reads no clock and takes no lock.
 //
-// Local has one meaning, that of the traffic policies: what is local stays on this node, with this node's endpoints.
+// Local has one meaning, that of the traffic policies: local traffic stays on this node, with this node's
+// endpoints.
 //
 //keelson:decision
 package plan
@@ -24,36 +25,37 @@ type Node struct {
 	Addresses []netip.Addr
 	// PodRanges are the ranges of this node's own Pods.
 	PodRanges []netip.Prefix
-	// KeptPorts are the ports that the node keeps. No Service takes them by an address that its author names, be it
-	// this node's or another's: the agents would never learn that the Service is gone.
+	// KeptPorts are the ports that the node keeps. No Service takes them by an address that its author names, of this
+	// node or of another: the agents would never learn that the Service is gone.
 	KeptPorts []keptport.Port
-	// ClusterRanges are those of Pods and Services. No Service takes an address of them by naming it.
+	// ClusterRanges are the ranges of Pods and Services. No Service takes an address in them by naming it.
 	ClusterRanges []netip.Prefix
 }
 
-// Input is all that the traffic of one Service follows from.
+// Input is all that determines the traffic of one Service.
 type Input struct {
 	Service *corev1.Service
 	Slices  []*discoveryv1.EndpointSlice
 	Node    Node
 	// Peers are all nodes; nil for none.
 	Peers *Peers
-	// APIServers is where they are reached. No Service takes that, at whatever address of that machine.
+	// APIServers are their addresses and ports. No Service takes them, nor the port at another address of the same
+	// machine.
 	APIServers []netip.AddrPort
 }
 
 // Plan is what the node has to do for one Service.
 type Plan struct {
 	Ports []Port
-	// ClusterIPs reject every port that is none of the Service's.
+	// ClusterIPs reject every port that the Service does not have.
 	ClusterIPs []netip.Addr
-	// SourceRanges may use the load balancer's addresses; empty means all. Guard names them.
+	// SourceRanges may use the load balancer's addresses; empty means all. Guard identifies them.
 	SourceRanges []netip.Prefix
 	Guard        ID
-	// Hairpins are the endpoints' addresses from which a Pod of this node may reach itself.
+	// Hairpins are the addresses of endpoints that may be Pods of this node, which may reach themselves.
 	Hairpins    []netip.Addr
 	HealthCheck *HealthCheck
-	// Problems are sentences about what of the Service was left out.
+	// Problems describe, a sentence each, what was left out of the Service.
 	Problems []string
 }
 
@@ -64,7 +66,7 @@ type HealthCheck struct {
 	ReadyEndpoints int
 }
 
-// ID names a port of a Service in one address family.
+// ID identifies a port of a Service in one address family.
 type ID [16]byte
 
 // Port is one port of a Service in one address family.
@@ -73,11 +75,11 @@ type Port struct {
 	Protocol corev1.Protocol
 	ID       ID
 	IPv6     bool
-	// Number and NodePort are as the Service says.
+	// Number and NodePort are copied from the Service.
 	Number, NodePort uint16
 	Frontends        []Frontend
-	// ClusterEndpoints are those for connections that may leave the node, LocalEndpoints those for connections that
-	// must not: the node's own.
+	// ClusterEndpoints are those for connections that may leave the node; LocalEndpoints, the node's own, are those
+	// for connections that must not.
 	ClusterEndpoints, LocalEndpoints []netip.AddrPort
 	// SessionAffinity is how long a client keeps its endpoint; zero if it does not.
 	SessionAffinity time.Duration
@@ -90,11 +92,11 @@ type Destination struct {
 	Port     uint16
 }
 
-// TrafficClass is whose connections to a frontend are led by which traffic policy.
+// TrafficClass says which traffic policy applies to the connections to a frontend.
 type TrafficClass uint32
 
-// The classes: internal traffic is that to ClusterIPs, external that to all other destinations. Local keeps to the
-// node's own endpoints; of external traffic only what comes from outside of the cluster.
+// The classes: internal traffic goes to ClusterIPs, external traffic to all other destinations. Local keeps to the
+// node's own endpoints; for external traffic, only what comes from outside the cluster.
 const (
 	InternalCluster TrafficClass = iota + 1
 	InternalLocal
@@ -102,8 +104,8 @@ const (
 	ExternalLocal
 )
 
-// Rank orders the claims of Services to one destination: the address that the cluster gave wins over those that users
-// name.
+// Rank orders the claims of Services to one destination: an address that the cluster assigned wins over one that a
+// user names.
 type Rank int
 
 // The ranks, the strongest first.
@@ -114,7 +116,7 @@ const (
 	ByExternalIP
 )
 
-// Frontend is one place at which a port is reached.
+// Frontend is one destination at which a port is reached.
 type Frontend struct {
 	Destination
 	Class TrafficClass
@@ -123,16 +125,16 @@ type Frontend struct {
 	Guarded bool
 }
 
-// LabelProxyName says that another proxy carries a Service or an EndpointSlice.
+// LabelProxyName marks a Service or an EndpointSlice that another proxy carries.
 const LabelProxyName = "service.kubernetes.io/service-proxy-name"
 
-// There are MaxProblems sentences about one Service, whatever is wrong with it, and then this one.
+// MaxProblems bounds the sentences about one Service; MoreProblems follows if there are more.
 const (
 	MaxProblems  = 20
 	MoreProblems = "more of it is left out, for reasons like these"
 )
 
-// Destinations are all at which the Service is reached.
+// Destinations returns all destinations at which the Service is reached.
 func (p *Plan) Destinations() []Destination {
 	var out []Destination
 	for i := range p.Ports {
@@ -143,7 +145,7 @@ func (p *Plan) Destinations() []Destination {
 	return out
 }
 
-// port returns a port by its ID; one without frontends if there is none.
+// port returns a port by its ID; an empty one if the plan has none.
 func (p *Plan) port(id ID, ipv6 bool) *Port {
 	for i := range p.Ports {
 		if p.Ports[i].ID == id && p.Ports[i].IPv6 == ipv6 {

@@ -12,7 +12,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/servicetest"
 )
 
-// eligible is, in the API's own words and slowly, whether a port's connections may go to an endpoint.
+// eligible decides, in the API's own words and slowly, whether a port's connections may go to an endpoint.
 func eligible(s *corev1.Service, all []*discoveryv1.EndpointSlice, p Port, target netip.AddrPort, local bool) bool {
 	type view struct{ ready, draining, here, zone, node, hasZone, hasNode bool }
 	var views []view

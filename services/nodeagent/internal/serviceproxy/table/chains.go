@@ -30,8 +30,8 @@ var classChains = map[plan.TrafficClass]string{
 	plan.ExternalCluster: chainExternal, plan.ExternalLocal: chainExternalLocal,
 }
 
-// hooks are the chains at which packets come by. Others may filter at the usual priorities: what is rejected here is
-// addressed to nobody, and what is dropped for its source must be dropped before its target is changed.
+// hooks are the base chains. Other programs may filter at the usual priorities: the packets rejected here have no
+// addressee, and those dropped for their source must be dropped before their target is changed.
 var hooks = []struct {
 	name     string
 	kind     nftables.ChainType
@@ -55,7 +55,7 @@ var hooks = []struct {
 		[]string{chainCheck}},
 }
 
-// fixedChains are all chains but those of picks, with their rules.
+// fixedChains returns all chains but those of picks, with their rules.
 func fixedChains(node plan.Node, lengths []PrefixLength) map[string]rules {
 	out := map[string]rules{chainReject: rejectRules()}
 	leaving := rules{masqueradeRule()}
@@ -65,7 +65,7 @@ func fixedChains(node plan.Node, lengths []PrefixLength) map[string]rules {
 		}
 		out[r.name(chainFirewall)] = r.firewallRules(lengths)
 		out[r.name(chainCheck)] = r.checkRules()
-		// All that looks a frontend up leaves the machine's own alone.
+		// The chains that look up a frontend leave the machine's own ports alone.
 		for _, name := range []string{chainServices, chainFirewall, chainCheck} {
 			out[r.name(name)] = append(keptRules(node.KeptPorts), out[r.name(name)]...)
 		}
@@ -88,7 +88,7 @@ func fixedChains(node plan.Node, lengths []PrefixLength) map[string]rules {
 	return out
 }
 
-// chain describes a chain as the kernel has to make it.
+// chain describes a chain as the kernel has to create it.
 func (t Table) chain(name string) *nftables.Chain {
 	c := &nftables.Chain{Table: t.ref(), Name: name}
 	if name == "nat-"+chainLeaving {
@@ -103,7 +103,7 @@ func (t Table) chain(name string) *nftables.Chain {
 	return c
 }
 
-// named refers to a chain that is there.
+// named refers to an existing chain.
 func (t Table) named(name string) *nftables.Chain { return &nftables.Chain{Table: t.ref(), Name: name} }
 
 func verdict(chain string) *expr.Verdict { return &expr.Verdict{Kind: expr.VerdictGoto, Chain: chain} }

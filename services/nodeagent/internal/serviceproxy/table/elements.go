@@ -8,22 +8,22 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
 )
 
-// The sets and maps that hold what changes with Services; there is each of them for both families.
+// The sets and maps whose contents change with Services; each exists for both families.
 const (
-	setPorts     = "ports"       // address, protocol and port -> port's ID and class
-	setPools     = "pools"       // port's ID and scope -> how many endpoints, affinity, scope
-	setEndpoints = "endpoints"   // port's ID and place -> address and port
-	setLive      = "live"        // port's ID, scope, address and port: what clients may keep to
-	setAffinity  = "affinity"    // client and port's ID -> address and port; the kernel's own
+	setPorts     = "ports"       // address, protocol and port -> port ID and class
+	setPools     = "pools"       // port ID and scope -> number of endpoints, affinity, scope
+	setEndpoints = "endpoints"   // port ID and place -> address and port
+	setLive      = "live"        // port ID, scope, address and port: what clients may keep
+	setAffinity  = "affinity"    // client and port ID -> address and port; the kernel writes it
 	setClusters  = "cluster-ips" // addresses of Services
-	setRejected  = "rejected"    // address, protocol and port without any endpoint
+	setRejected  = "rejected"    // address, protocol and port without endpoints
 	setGuarded   = "guarded"     // address, protocol and port -> Guard
 	setAllowed   = "allowed"     // network, its length and Guard
-	setHairpin   = "hairpin"     // address twice: a Pod that reaches itself
+	setHairpin   = "hairpin"     // address twice: a Pod that connects to itself
 )
 
-// A port has two pools of endpoints, those of the traffic policies. A place of an endpoint is its number in the pool
-// and the pool's scope.
+// A port has two pools of endpoints, one for each traffic policy. The place of an endpoint is its number in the
+// pool combined with the pool's scope.
 const (
 	scopeCluster uint32 = 0
 	scopeLocal   uint32 = 1 << 31
@@ -32,7 +32,7 @@ const (
 // Element is one entry of a set or map, encoded as the kernel keeps it.
 type Element struct{ Set, Key, Value string }
 
-// Pick is a way to choose among the endpoints of a pool, which the kernel needs a chain for.
+// Pick is a way to choose among the endpoints of a pool; the kernel needs a chain for each.
 type Pick struct {
 	IPv6  bool
 	Count uint32
@@ -41,7 +41,7 @@ type Pick struct {
 	Scope    uint32
 }
 
-// PrefixLength is a number of bits by which allowed sources are compared.
+// PrefixLength is a number of bits in which sources are compared with allowed ranges.
 type PrefixLength struct {
 	IPv6 bool
 	Bits int
@@ -54,7 +54,7 @@ func family(name string, ipv6 bool) string {
 	return name + "4"
 }
 
-// word is a number as the kernel's registers have it.
+// word encodes a number as the kernel's registers hold it.
 func word(n uint32) string { return string(binary.NativeEndian.AppendUint32(nil, n)) }
 
 func portWord(n uint16) string { return string([]byte{byte(n >> 8), byte(n), 0, 0}) }
@@ -65,7 +65,7 @@ func encodeDestination(d plan.Destination) string {
 
 func encodeEndpoint(e netip.AddrPort) string { return string(e.Addr().AsSlice()) + portWord(e.Port()) }
 
-// poolsInUse tells which of a port's pools its frontends lead to.
+// poolsInUse returns which of a port's pools its frontends use.
 func poolsInUse(p *plan.Port, holds func(plan.Destination) bool) (cluster, local bool) {
 	for _, f := range p.Frontends {
 		if holds(f.Destination) {
@@ -76,7 +76,7 @@ func poolsInUse(p *plan.Port, holds func(plan.Destination) bool) (cluster, local
 	return cluster, local
 }
 
-// eachPool calls use for each pool of the port that is in use.
+// eachPool calls use for each used pool of the port.
 func eachPool(p *plan.Port, holds func(plan.Destination) bool, use func(scope uint32, pool []netip.AddrPort)) {
 	if len(p.ClusterEndpoints) == 0 {
 		return
@@ -90,8 +90,8 @@ func eachPool(p *plan.Port, holds func(plan.Destination) bool, use func(scope ui
 	}
 }
 
-// planElements calls put for everything that a plan wants in the kernel's sets. A destination that another Service
-// holds is left out.
+// planElements calls put for each element that a plan needs in the kernel's sets. It leaves out destinations that
+// another Service holds.
 func planElements(p *plan.Plan, holds func(plan.Destination) bool, put func(Element)) {
 	for _, a := range p.ClusterIPs {
 		put(Element{family(setClusters, a.Is6()), string(a.AsSlice()), ""})
@@ -141,7 +141,7 @@ func poolElements(p *plan.Port, holds func(plan.Destination) bool, put func(Elem
 	})
 }
 
-// planPicks calls put for each way to choose that the plan needs.
+// planPicks calls put for each Pick that the plan needs.
 func planPicks(p *plan.Plan, holds func(plan.Destination) bool, put func(Pick)) {
 	for i := range p.Ports {
 		port := &p.Ports[i]
@@ -151,8 +151,8 @@ func planPicks(p *plan.Plan, holds func(plan.Destination) bool, put func(Pick)) 
 	}
 }
 
-// keepPlaces returns the wanted endpoints such that each that had a place keeps it if it can: then a change touches
-// only what came, what went, and as many at the end.
+// keepPlaces returns the wanted endpoints in an order in which each that had a place keeps it if possible: then a
+// change touches only the added and removed endpoints, and as many at the end.
 func keepPlaces(had, want []netip.AddrPort) []netip.AddrPort {
 	missing := make(map[netip.AddrPort]bool, len(want))
 	for _, e := range want {

@@ -11,12 +11,12 @@ import (
 	"keelson.dev/kit/nftrule"
 )
 
-// masqueradeMark is the bit of a packet's mark by which the rules tell each other that it gets the node's address. It
-// is the bit that Kubernetes has always used for it, so that others leave it alone.
+// masqueradeMark is the bit of a packet's mark by which rules request masquerading. Kubernetes has always used this
+// bit for it, so other programs leave it alone.
 const masqueradeMark = 1 << 14
 
-// registers says where a rule keeps what it looks up. They lie so that each key of a set is one piece:
-// client, ID, place, address, port.
+// registers are the registers in which a rule keeps what it looks up. They are adjacent so that each key of a set
+// is contiguous: client, ID, place, address, port.
 type registers struct {
 	ipv6                          bool
 	words                         uint32 // of an address
@@ -43,7 +43,7 @@ func registersOf(ipv6 bool) registers {
 
 func (r registers) name(name string) string { return family(name, r.ipv6) }
 
-// ofFamily lets only packets of the family on.
+// ofFamily matches packets of the family.
 func (r registers) ofFamily() []expr.Any {
 	return []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyNFPROTO, Register: firstRegister},
@@ -56,7 +56,7 @@ func (r registers) load(field nftrule.Field, register uint32) expr.Any {
 		Len: 4 * r.words}
 }
 
-// destination loads where the packet goes, as the keys of sets have it, into the first registers.
+// destination loads the packet's destination, encoded as keys of sets are, into the first registers.
 func (r registers) destination() []expr.Any {
 	const portOffset, portLength = 2, 2
 	return []expr.Any{
@@ -67,17 +67,17 @@ func (r registers) destination() []expr.Any {
 	}
 }
 
-// in lets on what is in a set.
+// in matches what is in a set.
 func (r registers) in(set string, register uint32) expr.Any {
 	return &expr.Lookup{SourceRegister: register, SetName: r.name(set)}
 }
 
-// lookUp gets a value of a map.
+// lookUp loads a value of a map.
 func (r registers) lookUp(set string, key, value uint32) expr.Any {
 	return &expr.Lookup{SourceRegister: key, DestRegister: value, IsDestRegSet: true, SetName: r.name(set)}
 }
 
-// lookUpPort lets on what goes to a port, with its ID loaded; the class stands at the place.
+// lookUpPort matches packets to a port and loads its ID, with the class in the register of the place.
 func (r registers) lookUpPort() []expr.Any {
 	return append(r.destination(), r.lookUp(setPorts, firstRegister, r.id))
 }
@@ -93,7 +93,7 @@ func (r registers) dnat() expr.Any {
 func jumpTo(chain string) expr.Any { return &expr.Verdict{Kind: expr.VerdictJump, Chain: chain} }
 func goTo(chain string) expr.Any   { return &expr.Verdict{Kind: expr.VerdictGoto, Chain: chain} }
 
-// markForMasquerade has a packet masqueraded in the end.
+// markForMasquerade marks a packet to be masqueraded when it leaves.
 func markForMasquerade() []expr.Any {
 	return []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyMARK, Register: firstRegister},
@@ -119,7 +119,7 @@ func (r registers) masked(register uint32, bits int) expr.Any {
 		Mask: r.mask(bits), Xor: make([]byte, 4*r.words)}
 }
 
-// mask has as many bits.
+// mask returns a mask of that many bits.
 func (r registers) mask(bits int) []byte {
 	all := netip.AddrFrom4([4]byte(slices.Repeat([]byte{0xff}, 4)))
 	if r.ipv6 {
@@ -128,7 +128,7 @@ func (r registers) mask(bits int) []byte {
 	return netip.PrefixFrom(all, bits).Masked().Addr().AsSlice()
 }
 
-// sentByNode lets on what the node itself sends.
+// sentByNode matches packets that the node itself sends.
 func sentByNode() []expr.Any {
 	return []expr.Any{
 		&expr.Fib{Register: firstRegister, FlagSADDR: true, ResultADDRTYPE: true},
@@ -136,7 +136,7 @@ func sentByNode() []expr.Any {
 	}
 }
 
-// newConnection lets on packets that begin a connection.
+// newConnection matches packets that begin a connection.
 func newConnection() []expr.Any {
 	return []expr.Any{
 		&expr.Ct{Key: expr.CtKeySTATE, Register: firstRegister},

@@ -17,30 +17,30 @@ import (
 
 type rules [][]expr.Any
 
-// keptRules let what goes to the ports that the machine keeps at all of its addresses pass by, whichever of them it is:
-// the Node does not list them all. What is kept at one address is known by it, and node ports are Services'.
+// keptRules return early for packets to ports that the machine keeps at all of its addresses, including those that
+// the Node does not list. A port kept at one address needs no rule, and node ports belong to Services.
 func keptRules(kept []keptport.Port) rules {
 	var out rules
 	for _, k := range kept {
 		if k.Address.IsValid() || k.NodePorts {
 			continue
 		}
-		number, _ := plan.ProtocolNumber(corev1.Protocol(k.Protocol)) // flags name those that there are
+		number, _ := plan.ProtocolNumber(corev1.Protocol(k.Protocol)) // flags allow only known protocols
 		out = append(out, slices.Concat(nftrule.Ports(number, k.First, k.Last), nftrule.Local(),
 			[]expr.Any{&expr.Verdict{Kind: expr.VerdictReturn}}))
 	}
 	return out
 }
 
-// ownPods are the ranges of the family from which this node's Pods send.
+// ownPods returns the ranges of the family from which this node's Pods send.
 func (r registers) ownPods(ranges []netip.Prefix) []netip.Prefix {
 	return slices.DeleteFunc(slices.Clone(ranges), func(p netip.Prefix) bool { return p.Addr().Is6() != r.ipv6 })
 }
 
-// classRules are the chains to which the classes lead.
+// classRules returns the chains to which the classes lead.
 func (r registers) classRules(ranges []netip.Prefix) map[string]rules {
 	own := r.ownPods(ranges)
-	// What this node's Pods send to a Service comes back through this node; all else is masqueraded for it.
+	// Answers to this node's Pods come back through this node; all other clients are masqueraded for that.
 	var notOwnPods []expr.Any
 	for _, p := range own {
 		notOwnPods = append(notOwnPods, r.source(expr.CmpOpNeq, p)...)
@@ -51,7 +51,7 @@ func (r registers) classRules(ranges []netip.Prefix) map[string]rules {
 		}
 		return rules{append(slices.Clone(notOwnPods), markForMasquerade()...), {goTo(r.name(pool))}}
 	}
-	// What is sent on this node, by itself or its Pods, may leave it again whatever the policy says.
+	// What the node or its Pods send may leave the node, regardless of the policy.
 	var externalLocal rules
 	for _, p := range own {
 		externalLocal = append(externalLocal, append(r.source(expr.CmpOpEq, p), goTo(r.name(chainCluster))))
@@ -70,14 +70,14 @@ func (r registers) classRules(ranges []netip.Prefix) map[string]rules {
 	}
 }
 
-// choosePick goes to the chain of the pool's size.
+// choosePick jumps to the chain for the pool's size.
 func (r registers) choosePick(scope uint32) []expr.Any {
 	return slices.Concat(r.lookUpPort(), []expr.Any{r.scope(scope), r.lookUp(setPools, r.id, r.addr),
 		r.lookUp(setPicks, r.addr, 0)})
 }
 
-// pickRules choose an endpoint by chance, or the client's own of before. That is forgotten once it is no endpoint any
-// more. Where no more clients fit into the map, they get an endpoint all the same.
+// pickRules choose an endpoint at random, or the one that the client had before. They forget that one once it is no
+// endpoint any more. Clients that no longer fit into the map get a random endpoint.
 func (r registers) pickRules(p Pick) rules {
 	if p.Count == 0 {
 		return rules{drop()}
@@ -104,7 +104,7 @@ func (r registers) pickRules(p Pick) rules {
 	}
 }
 
-// opDelete is NFT_DYNSET_OP_DELETE of the kernel.
+// opDelete is the kernel's NFT_DYNSET_OP_DELETE.
 const opDelete = 2
 
 func (p Pick) chain() string {
@@ -115,10 +115,10 @@ func (p Pick) key() []byte {
 	return []byte(word(p.Count) + word(uint32(p.Affinity.Seconds())) + word(p.Scope))
 }
 
-// firewallRules let only allowed sources to load balancers' addresses.
+// firewallRules let only allowed sources reach load balancers' addresses.
 func (r registers) firewallRules(lengths []PrefixLength) rules {
 	var out rules
-	// The network, its length and the guard lie side by side.
+	// The network, its length and the guard are in adjacent registers.
 	network, length, guarded := uint32(firstRegister), firstRegister+r.words, firstRegister+r.words+1
 	guard := append(r.destination(), r.lookUp(setGuarded, firstRegister, guarded))
 	for _, l := range lengths {
@@ -134,7 +134,7 @@ func (r registers) firewallRules(lengths []PrefixLength) rules {
 	return append(out, append(slices.Clone(guard), &expr.Verdict{Kind: expr.VerdictDrop}))
 }
 
-// checkRules reject what no endpoint is there for, and ports of Services' addresses that no Service has.
+// checkRules reject destinations without endpoints, and ports of Services' addresses that no Service has.
 func (r registers) checkRules() rules {
 	return rules{
 		{r.load(nftrule.Destination, firstRegister), r.in(setClusters, firstRegister), goTo(chainReject)},
@@ -142,7 +142,7 @@ func (r registers) checkRules() rules {
 	}
 }
 
-// hairpinRule gives the node's address to what a Pod sends to itself.
+// hairpinRule masquerades what a Pod sends to itself.
 func (r registers) hairpinRule() []expr.Any {
 	return slices.Concat(r.ofFamily(), []expr.Any{
 		r.load(nftrule.Source, firstRegister), r.load(nftrule.Destination, firstRegister+r.words),
@@ -151,7 +151,7 @@ func (r registers) hairpinRule() []expr.Any {
 	})
 }
 
-// masqueradeRule masquerades what is marked, and takes the mark away: the packet may come by again inside of another.
+// masqueradeRule masquerades marked packets and clears the mark: the packet may pass again inside another one.
 func masqueradeRule() []expr.Any {
 	return []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyMARK, Register: firstRegister},

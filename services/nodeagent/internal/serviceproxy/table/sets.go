@@ -9,16 +9,16 @@ import (
 // The maps that lead to chains.
 const (
 	setClasses = "classes" // class -> chain
-	setPicks   = "picks"   // how many endpoints, affinity, scope -> chain
+	setPicks   = "picks"   // number of endpoints, affinity, scope -> chain
 )
 
-// setOf describes a set as the kernel has to make it.
+// setOf describes a set as the kernel has to create it.
 func (t Table) setOf(name string, ipv6 bool) *nftables.Set {
 	addr := nftables.TypeIPAddr
 	if ipv6 {
 		addr = nftables.TypeIP6Addr
 	}
-	id, number := nftables.TypeIP6Addr, nftables.TypeMark // an ID has the size of an address
+	id, number := nftables.TypeIP6Addr, nftables.TypeMark // an ID has the size of an IPv6 address
 	proto, port := nftables.TypeInetProto, nftables.TypeInetService
 	join := nftables.MustConcatSetType
 	s := &nftables.Set{Table: t.ref(), Name: family(name, ipv6)}
@@ -60,17 +60,17 @@ func (t Table) setOf(name string, ipv6 bool) *nftables.Set {
 	return s
 }
 
-// affinitySize is how many clients of Services keep their endpoint; those beyond get one by chance each time.
+// affinitySize is how many clients of Services keep their endpoint; further ones get a random one each time.
 const affinitySize = 1 << 18
 
-// followed are the sets whose elements Changes names.
+// followed are the sets whose elements Changes lists.
 var followed = []string{setPorts, setPools, setEndpoints, setLive, setClusters, setRejected, setGuarded, setAllowed,
 	setHairpin}
 
-// led are the maps that lead to chains, and the kernel's own.
+// led are the maps that lead to chains, and the map that the kernel writes.
 var led = []string{setClasses, setPicks, setAffinity}
 
-// Sets are all that the table has.
+// Sets returns all sets of the table.
 func (t Table) Sets() []*nftables.Set {
 	var out []*nftables.Set
 	for _, name := range slices.Concat(followed, led) {

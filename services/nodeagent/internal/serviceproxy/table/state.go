@@ -12,18 +12,18 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
 )
 
-// State is what all Services together want of the kernel, and what of it the kernel does not have yet. It does no I/O
-// and is used by one goroutine at a time.
+// State is what all Services together need in the kernel, and which part of it the kernel does not have yet. It
+// does no I/O. Only one goroutine at a time may use it.
 type State struct {
 	services map[string]*service
 	claims   map[plan.Destination][]claim
-	// shared counts the Services that want an element which is not one Service's own.
+	// shared counts the Services that need an element that several may need.
 	shared        map[Element]int
 	picks         map[Pick]int
 	prefixLengths map[PrefixLength]int
 	// edits are the elements that changed since the last Commit; nil before the first, when the kernel has nothing.
 	edits map[entry]edit
-	// newPicks are those that have come or gone since, with what was there before.
+	// newPicks are those added or removed since then; the value says whether the kernel has it.
 	newPicks             map[Pick]bool
 	prefixLengthsChanged bool
 }
@@ -33,7 +33,7 @@ type service struct {
 	created time.Time
 }
 
-// claim is a Service's wish for a destination.
+// claim is a Service's claim to a destination.
 type claim struct {
 	name    string
 	created time.Time
@@ -47,7 +47,7 @@ type edit struct {
 	before, after string
 }
 
-// NewState returns the state without any Service.
+// NewState returns a state without Services.
 func NewState() *State {
 	return &State{
 		services: map[string]*service{}, claims: map[plan.Destination][]claim{}, shared: map[Element]int{},
@@ -55,7 +55,7 @@ func NewState() *State {
 	}
 }
 
-// Plan returns what a Service has now.
+// Plan returns a Service's current plan.
 func (s *State) Plan(name string) (plan.Plan, bool) {
 	if found, ok := s.services[name]; ok {
 		return found.plan, true
@@ -63,8 +63,7 @@ func (s *State) Plan(name string) (plan.Plan, bool) {
 	return plan.Plan{}, false
 }
 
-// Replace puts a Service's plan in the place of its last. It returns sentences about destinations that other
-// Services hold.
+// Replace replaces a Service's plan. It returns sentences about destinations that other Services hold.
 func (s *State) Replace(name string, created time.Time, next plan.Plan) []string {
 	old := s.services[name]
 	claimed := next.Destinations()
@@ -101,7 +100,7 @@ func (s *State) Replace(name string, created time.Time, next plan.Plan) []string
 	return s.lostClaims(name)
 }
 
-// keepPlacesOf lets the endpoints of a plan stay where they were.
+// keepPlacesOf keeps the endpoints of a plan at their places in the old one.
 func keepPlacesOf(old, next *plan.Plan) {
 	for i := range next.Ports {
 		p := &next.Ports[i]
@@ -119,7 +118,7 @@ func stronger(a, b claim) int {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), a.created.Compare(b.created), cmp.Compare(a.name, b.name))
 }
 
-// rivals are the other Services that claim one of the destinations.
+// rivals returns the other Services that claim one of the destinations.
 func (s *State) rivals(name string, claimed []plan.Destination) []string {
 	var out []string
 	for _, key := range claimed {
@@ -136,7 +135,7 @@ func (s *State) holds(name string) func(plan.Destination) bool {
 	return func(d plan.Destination) bool { return s.claims[d][0].name == name }
 }
 
-// lostClaims says which of a Service's destinations another holds.
+// lostClaims returns sentences about the Service's destinations that another Service holds.
 func (s *State) lostClaims(name string) []string {
 	var out []string
 	found := s.services[name]
@@ -155,7 +154,7 @@ func (s *State) lostClaims(name string) []string {
 	return out
 }
 
-// countService adds what a Service wants, or takes it away.
+// countService adds what a Service needs, or subtracts it.
 func (s *State) countService(name string, by int) {
 	found := s.services[name]
 	if found == nil {
@@ -174,7 +173,7 @@ func (s *State) countService(name string, by int) {
 	}
 }
 
-// isShared tells whether several Services may want an element of the set.
+// isShared reports whether several Services may need an element of the set.
 func isShared(set string) bool {
 	switch set[:len(set)-1] {
 	case setClusters, setHairpin:
@@ -214,7 +213,7 @@ func (s *State) countPick(p Pick, by int) {
 	}
 	if s.edits != nil && (before == 0) != (before+by == 0) {
 		if was, known := s.newPicks[p]; known && was == (before+by > 0) {
-			delete(s.newPicks, p) // as it was
+			delete(s.newPicks, p) // back to what the kernel has
 		} else {
 			s.newPicks[p] = before > 0
 		}
@@ -236,7 +235,7 @@ func (s *State) Ruleset(node plan.Node) Ruleset {
 		PrefixLengths: slices.Collect(maps.Keys(s.prefixLengths)), Node: node}
 }
 
-// Commit says that the kernel has what Ruleset or Changes returned last: Changes returns what comes after.
+// Commit notes that the kernel has what Ruleset or Changes returned last: Changes returns what comes after.
 func (s *State) Commit() {
 	s.edits, s.newPicks, s.prefixLengthsChanged = map[entry]edit{}, map[Pick]bool{}, false
 }
@@ -266,8 +265,8 @@ func (s *State) Changes() Changes {
 	return c
 }
 
-// Names are the Services that have something in the kernel.
+// Names returns the Services that have something in the kernel.
 func (s *State) Names() iter.Seq[string] { return maps.Keys(s.services) }
 
-// Len is how many Services have something in the kernel.
+// Len returns how many Services have something in the kernel.
 func (s *State) Len() int { return len(s.services) }

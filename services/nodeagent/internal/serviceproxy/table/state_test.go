@@ -21,7 +21,7 @@ func decide(s *corev1.Service, all ...*discoveryv1.EndpointSlice) plan.Plan {
 		Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8:1::1")}}})
 }
 
-// tables apply changes as the kernel does: nothing may go that is not there, nothing come that is.
+// tables apply changes as the kernel does: only existing elements may be removed, and only missing ones added.
 type tables struct {
 	elements map[string]map[string]string
 	picks    map[Pick]bool
@@ -58,9 +58,9 @@ func (k *tables) apply(c Changes) error {
 	return nil
 }
 
-// However Services change, and however many changes go together, the changes lead to the same tables as one look at all
-// Services, up to places in pools; no destination has two Services, the oldest claim of the strongest rank wins, and
-// nothing is left when all have gone.
+// However Services change, and however many changes are combined, the changes lead to the same tables as one
+// computation for all Services, except for places in pools; no destination has two Services, the oldest claim of
+// the strongest rank wins, and nothing is left when all Services are gone.
 func TestChangesLeadToTheWhole(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -81,7 +81,7 @@ func TestChangesLeadToTheWhole(t *testing.T) {
 				plans[name], created[name] = next, s.CreationTimestamp.Time
 			}
 			changes := state.Changes()
-			if r.IntN(4) == 0 { // the kernel refuses: what was read is to be read again
+			if r.IntN(4) == 0 { // the kernel refuses: the same is to be read again
 				continue
 			}
 			if err := kernel.apply(changes); err != nil {
@@ -123,7 +123,7 @@ func TestChangesLeadToTheWhole(t *testing.T) {
 	}
 }
 
-// holders looks for each destination who should have it, and whether its connections go there.
+// holders checks for each destination which Service should hold it, and whether its connections go there.
 func holders(t *testing.T, seed uint64, state *State, plans map[string]plan.Plan, created map[string]time.Time,
 	kernel *tables) {
 	best := map[plan.Destination]claim{}
@@ -153,7 +153,7 @@ func holders(t *testing.T, seed uint64, state *State, plans map[string]plan.Plan
 	}
 }
 
-// Of many destinations that another Service has, 20 are named.
+// Of many destinations that another Service holds, 20 are named.
 func TestTakenIsBounded(t *testing.T) {
 	for _, r := range []struct{ ports, want int }{{20, 20}, {21, 21}, {5000, 21}} {
 		s := servicetest.New(func(s *corev1.Service) {

@@ -1,8 +1,9 @@
-// Package table is the nf_tables table of a node's Services as data: which elements, rules and chains stand for the
-// plans of all Services, and which messages lead from what the kernel has to them. Nothing here speaks to the kernel.
+// Package table describes the nf_tables table of a node's Services as data: which elements, rules and chains
+// implement the plans of all Services, and which messages turn the kernel's contents into them. It does not talk to
+// the kernel.
 //
-// What changes with Services are elements of a few sets and maps, never rules: a change costs what changes, and neither
-// a connection nor a change takes longer with more Services.
+// Services change only elements of a few sets and maps, never rules: the cost of a change depends on its size, and
+// neither a connection nor a change takes longer with more Services.
 //
 //keelson:decision
 package table
@@ -16,7 +17,7 @@ import (
 // Table is a table of the family inet.
 type Table struct{ Name string }
 
-// StandIn is the table that takes the place of this one while it is made anew.
+// StandIn returns the table that replaces this one while it is recreated.
 func (t Table) StandIn() Table { return Table{t.Name + "-meanwhile"} }
 
 func (t Table) ref() *nftables.Table {
@@ -40,7 +41,7 @@ type Found struct {
 	Chains   []string
 }
 
-// Changes lead from one Ruleset of a node to the next: first Gone is taken away, then New added.
+// Changes turn one Ruleset of a node into the next: first Gone is removed, then New added.
 type Changes struct {
 	Gone, New            []Element
 	GonePicks, NewPicks  []Pick
@@ -48,10 +49,10 @@ type Changes struct {
 	PrefixLengthsChanged bool
 }
 
-// Empty tells whether nothing changes.
+// Empty reports whether nothing changes.
 func (c Changes) Empty() bool { return len(c.Gone)+len(c.New) == 0 && !c.PrefixLengthsChanged }
 
-// difference leads from the elements that were found to those that are wanted.
+// difference returns the changes from the found elements to the wanted ones.
 func difference(found, want Elements) Changes {
 	var c Changes
 	for _, name := range followed {

@@ -9,41 +9,41 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
 )
 
-// Transaction is what the kernel does at once and in this order, or not at all.
+// Transaction is a list of steps that the kernel applies at once and in this order, or not at all.
 type Transaction struct {
 	Table Table
 	Steps []Step
-	// Elements is how many elements of sets that follow Services come and go.
+	// Elements is how many elements of sets that follow Services are added and removed.
 	Elements int
 }
 
 // Step is one message of a transaction, one of the types below.
 type Step interface{ step() }
 
-// What a transaction adds may be there already, unless it is an element; what it takes away must be.
+// A transaction may add what exists already, except elements; what it removes must exist.
 type (
 	// AddTable adds a table.
 	AddTable struct{ *nftables.Table }
-	// DeleteTable takes one away with all that it has.
+	// DeleteTable deletes a table with all its contents.
 	DeleteTable struct{ *nftables.Table }
 	// AddSet adds a set or map.
 	AddSet struct{ *nftables.Set }
-	// FlushSet empties one.
+	// FlushSet empties a set or map.
 	FlushSet struct{ *nftables.Set }
 	// AddChain adds a chain.
 	AddChain struct{ *nftables.Chain }
-	// FlushChain takes the rules of a chain away.
+	// FlushChain removes the rules of a chain.
 	FlushChain struct{ *nftables.Chain }
-	// DeleteChain takes a chain away to which nothing leads.
+	// DeleteChain deletes a chain to which nothing leads.
 	DeleteChain struct{ *nftables.Chain }
-	// AddRule adds a rule at the end of its chain.
+	// AddRule appends a rule to its chain.
 	AddRule struct{ *nftables.Rule }
 	// AddElements adds elements to a set or map.
 	AddElements struct {
 		Set      *nftables.Set
 		Elements []nftables.SetElement
 	}
-	// DeleteElements takes elements of a set or map away.
+	// DeleteElements removes elements from a set or map.
 	DeleteElements struct {
 		Set      *nftables.Set
 		Elements []nftables.SetElement
@@ -61,10 +61,10 @@ func (AddRule) step()        {}
 func (AddElements) step()    {}
 func (DeleteElements) step() {}
 
-// Create makes the table anew, whatever there was of it.
+// Create deletes the table, if it exists, and creates it with the wanted contents.
 func (t Table) Create(want Ruleset) Transaction {
 	out := Transaction{Table: t}
-	out.add(AddTable{t.ref()}, DeleteTable{t.ref()}, AddTable{t.ref()}) // only what is there can be deleted
+	out.add(AddTable{t.ref()}, DeleteTable{t.ref()}, AddTable{t.ref()}) // only an existing table can be deleted
 	for _, s := range t.Sets() {
 		out.add(AddSet{s})
 	}
@@ -72,7 +72,7 @@ func (t Table) Create(want Ruleset) Transaction {
 	return out
 }
 
-// Update makes the table that was found what is wanted; of its elements only those are touched that change.
+// Update makes the found table what is wanted; it touches only the elements that change.
 func (t Table) Update(found Found, want Ruleset) Transaction {
 	out := Transaction{Table: t}
 	out.add(AddTable{t.ref()})
@@ -80,12 +80,12 @@ func (t Table) Update(found Found, want Ruleset) Transaction {
 	return out
 }
 
-// Delete takes the table away, which must be there.
+// Delete deletes the table, which must exist.
 func (t Table) Delete() Transaction {
 	return Transaction{Table: t, Steps: []Step{DeleteTable{t.ref()}}}
 }
 
-// Change carries out changes of Services on a node.
+// Change applies changes of Services on a node.
 func (t Table) Change(c Changes, node plan.Node) Transaction {
 	out := Transaction{Table: t}
 	if c.PrefixLengthsChanged {
@@ -165,7 +165,7 @@ func (x *Transaction) addRules(chain string, all rules) {
 // perMessage is how many elements one message carries: its list may have 64 KiB.
 const perMessage = 400
 
-// editElements takes elements away and then adds others.
+// editElements removes elements, then adds others.
 func (x *Transaction) editElements(c Changes) {
 	x.Elements = len(c.Gone) + len(c.New)
 	for name, gone := range bySet(c.Gone, false) {

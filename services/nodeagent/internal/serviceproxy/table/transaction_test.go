@@ -15,8 +15,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/servicetest"
 )
 
-// model carries transactions out as the kernel does: it refuses what names something that is not there, and the loss of
-// a chain to which something leads.
+// model applies transactions as the kernel does: it refuses a reference to something that does not exist, and the
+// removal of a chain to which something leads.
 type model struct {
 	exists bool
 	sets   map[string]map[string]nftables.SetElement
@@ -80,7 +80,7 @@ func (m *model) addElements(s AddElements) error {
 	return nil
 }
 
-// check looks whether all that rules and elements name is there.
+// check checks that everything that rules and elements name exists.
 func (m *model) check() error {
 	leads := func(v *expr.Verdict) error {
 		if _, there := m.chains[v.Chain]; v.Chain != "" && !there {
@@ -115,7 +115,7 @@ func (m *model) check() error {
 	return nil
 }
 
-// found is what the next agent finds.
+// found returns what the next agent finds.
 func (m *model) found() Found {
 	out := Found{Elements: Elements{}, Chains: slices.Sorted(maps.Keys(m.chains))}
 	for _, name := range followed {
@@ -130,7 +130,7 @@ func (m *model) found() Found {
 	return out
 }
 
-// sizes are how many rules and elements there are of each chain and set.
+// sizes counts the rules and elements of each chain and set.
 func (m *model) sizes() map[string]int {
 	out := map[string]int{}
 	for name, rules := range m.chains {
@@ -142,8 +142,8 @@ func (m *model) sizes() map[string]int {
 	return out
 }
 
-// However Services change, the transactions lead to the table that is made anew for them, each of which names only what
-// is there; and one that finds the table as it should be touches no element.
+// However Services change, the transactions lead to the same table as one created for the result. Each transaction
+// names only what exists, and one that finds the table as it should be touches no element.
 func TestTransactionsLeadToTheWhole(t *testing.T) {
 	named := Table{"test"}
 	for seed := range uint64(100) {
