@@ -19,7 +19,7 @@ const (
 	benchEndpoints = 10
 )
 
-// crowd makes many Services with many endpoints known; nothing is written yet.
+// crowd stores many Services with many endpoints; nothing is written to the kernel yet.
 func crowd(p *proxy) {
 	for i := range benchServices {
 		s, endpoints := numbered(i, 0)
@@ -68,7 +68,7 @@ func benchmark(b *testing.B, run func(p *proxy, i int)) {
 	b.ReportMetric(float64((cpu()-before).Microseconds())/float64(b.N), "cpu-us/op")
 }
 
-// BenchmarkServices says what 5,000 Services with 50,000 endpoints cost a node.
+// BenchmarkServices measures what 5,000 Services with 50,000 endpoints cost a node.
 func BenchmarkServices(b *testing.B) {
 	b.Run("whole", func(b *testing.B) {
 		benchmark(b, func(p *proxy, _ int) {

@@ -30,7 +30,7 @@ func serviceOf(s *discoveryv1.EndpointSlice) string {
 	return s.Namespace + "/" + s.Labels[discoveryv1.LabelServiceName]
 }
 
-// follow returns what tells whether everything that there was has been taken in.
+// follow registers the event handlers and returns functions that report whether the initial objects were handled.
 func (p *Proxy) follow() ([]cache.InformerSynced, error) {
 	service := func(s *corev1.Service) { p.changed(s.Namespace + "/" + s.Name) }
 	services, err := p.Services.AddEventHandler(follow.Handler(service, service))
@@ -48,7 +48,7 @@ func (p *Proxy) follow() ([]cache.InformerSynced, error) {
 	return []cache.InformerSynced{services.HasSynced, nodes.HasSynced, endpoints.HasSynced}, nil
 }
 
-// changed has Services looked at.
+// changed queues Services for a new decision.
 func (p *Proxy) changed(names ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,7 +78,7 @@ func (p *Proxy) removePeer(n *corev1.Node) {
 	}
 }
 
-// namingChanged has the Services looked at that may have named addresses of nodes or API servers.
+// namingChanged queues the Services that may name addresses of nodes or API servers.
 func (p *Proxy) namingChanged() {
 	var names []string
 	for _, object := range p.Services.GetStore().List() {
@@ -109,7 +109,7 @@ func (p *Proxy) removeSlice(s *discoveryv1.EndpointSlice) {
 	p.endpointsChanged(owner, before)
 }
 
-// endpointsChanged has the Service looked at that owns a slice, and the one that owned it before; empty for none.
+// endpointsChanged queues the Service that owns a slice, and the one that owned it before; empty for none.
 func (p *Proxy) endpointsChanged(owner, before string) {
 	if before != "" && before != owner {
 		p.changed(before)
@@ -120,7 +120,7 @@ func (p *Proxy) endpointsChanged(owner, before string) {
 	}
 }
 
-// names are all Services that there are or that the table has, in the order in which they claim destinations.
+// names returns the Services that exist or that the table has, in the order in which they claim destinations.
 func (p *Proxy) names() []string {
 	all := map[string]time.Time{}
 	for name := range p.state.Names() {

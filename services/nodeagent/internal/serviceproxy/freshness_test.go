@@ -13,7 +13,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
 )
 
-// said is what load balancers are told at a path.
+// said is the answer that load balancers get at a path.
 type said struct {
 	code                     int
 	LastUpdated, CurrentTime time.Time
@@ -31,10 +31,10 @@ func (p *proxy) said(path string) said {
 	return out
 }
 
-// codes are the answers to who asks for the node and to who asks for the agent alone.
+// codes are the answers about the node, and about the agent alone.
 func (p *proxy) codes() []int { return []int{p.said("/healthz").code, p.said("/livez").code} }
 
-// A node takes new connections once its rules are there, until it is on its way out.
+// A node takes new connections once its rules are in the kernel, until it is about to leave.
 func TestWhatLoadBalancersAreTold(t *testing.T) {
 	nettest.Own(t)
 	p := newProxy(t, "keelson-test-services")
@@ -66,7 +66,7 @@ func TestWhatLoadBalancersAreTold(t *testing.T) {
 	}
 }
 
-// A change that waits too long makes the node unfit, also for Services that ask for endpoints of the node.
+// A change that waits too long makes the node unfit, also for Services that check the node's endpoints.
 func TestStaleRulesAreTold(t *testing.T) {
 	nettest.Own(t)
 	p := newProxy(t, "keelson-test-services")
@@ -92,7 +92,7 @@ func TestStaleRulesAreTold(t *testing.T) {
 	}
 }
 
-// An agent that begins is trusted if one before has left its rules, and each reason for a change counts.
+// An agent that starts counts as healthy if an earlier one has left its rules, and each kind of change counts.
 func TestWhatCountsAsBehind(t *testing.T) {
 	nettest.Own(t)
 	newProxy(t, "keelson-test-services").put(newService())
@@ -118,5 +118,5 @@ func TestWhatCountsAsBehind(t *testing.T) {
 	}
 }
 
-// name is another one each time.
+// name returns another name each time.
 func name() string { return time.Now().String() }

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are what the proxy costs and how it fares.
+// metrics describe the proxy's cost and progress.
 type metrics struct {
 	duration          *prometheus.HistogramVec
 	changes, failures prometheus.Counter
@@ -51,7 +51,7 @@ func (m *metrics) observe(w work, count int, err error) {
 	m.last.SetToCurrentTime()
 }
 
-// Metrics are what the proxy shows of itself.
+// Metrics returns the proxy's metrics.
 func (p *Proxy) Metrics() []prometheus.Collector {
 	m := p.metrics
 	return []prometheus.Collector{m.duration, m.changes, m.failures, m.last, m.services}

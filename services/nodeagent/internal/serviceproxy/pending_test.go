@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is taken stays pending until it is committed, and what changes between the two stays after that.
+// What is taken stays pending until it is committed, and a change in between stays pending after that.
 func TestPending(t *testing.T) {
 	var p pending
 	if !p.empty() || p.has("a") {

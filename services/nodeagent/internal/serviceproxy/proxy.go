@@ -1,9 +1,9 @@
-// Package serviceproxy carries the traffic of Services on one node: it keeps a firewall table of the kernel as Services
-// and EndpointSlices ask for.
+// Package serviceproxy carries the traffic of Services on one node: it keeps a firewall table of the kernel in line
+// with Services and EndpointSlices.
 //
-// It follows the objects and hands them from part to part: plan decides what a node does for a Service, table what of
-// all Services together has changed in the kernel, package kernel writes it, all changes of one moment in one
-// transaction, and health tells load balancers. Whoever asks this package something never waits for the kernel.
+// It follows the objects and passes them on: package plan decides what a node does for a Service, table computes
+// what has changed in the kernel for all Services together, kernel writes all changes of one moment in one
+// transaction, and health answers load balancers. Callers of this package never wait for the kernel.
 package serviceproxy
 
 import (
@@ -26,27 +26,27 @@ import (
 
 // Config is what a Proxy needs.
 type Config struct {
-	// Table is the name of the firewall table, which is this agent's alone.
+	// Table is the name of the firewall table; only this agent uses it.
 	Table string
 	// Services are all Services; Slices all EndpointSlices, see Indexers.
 	Services, Slices cache.SharedIndexInformer
 	// Nodes are all Nodes.
 	Nodes cache.SharedIndexInformer
-	// Conntrack says how the kernel follows the connections.
+	// Conntrack are the connection tracking settings.
 	Conntrack conntrack.Settings
 	Log       *zap.Logger
 }
 
 const (
-	// gatherFor is how long changes are awaited that go into one transaction.
+	// gatherFor is how long changes are gathered for one transaction.
 	gatherFor = 10 * time.Millisecond
-	// verifyEvery is how often the proxy looks whether its table is still there.
+	// verifyEvery is how often the proxy checks that its table is unchanged.
 	verifyEvery = 30 * time.Second
-	// retryAfter is when a transaction that failed is tried again.
+	// retryAfter is how long after a failed transaction the next one is tried.
 	retryAfter = 2 * time.Second
 )
 
-// Proxy carries the Services' traffic. Make it with New.
+// Proxy carries the Services' traffic. Create it with New.
 type Proxy struct {
 	Config
 	metrics   *metrics
@@ -57,24 +57,24 @@ type Proxy struct {
 	kernel    *kernel.Table
 	nodePorts *health.NodePorts
 
-	mu sync.Mutex // guards all below; never held while the kernel works
+	mu sync.Mutex // guards all fields below; never held during calls to the kernel
 	// node is nil until it is known.
 	node  *plan.Node
 	peers plan.Peers
-	// apiServers is where they are, as Sync has found it.
+	// apiServers are the API servers' addresses, as the last Sync found them.
 	apiServers []netip.AddrPort
 	pending    pending
-	// owners are the Services of slices: a slice may pass from one to another.
+	// owners map slices to their Services: a slice may pass from one to another.
 	owners map[string]string
 	state  *table.State
-	// programmed is since when the kernel has what a Service asks for.
+	// programmed is since when the kernel has the current rules of a Service.
 	programmed map[string]time.Time
-	// reported are the sentences about each Service that stand in the log.
+	// reported are the problems of each Service that were logged.
 	reported map[string][]string
 	failure  error
 }
 
-// New makes a proxy that does nothing yet.
+// New returns a proxy that does nothing before Run.
 func New(c Config) *Proxy {
 	freshness := &health.Freshness{}
 	p := &Proxy{
@@ -87,7 +87,7 @@ func New(c Config) *Proxy {
 	return p
 }
 
-// SetNode says what is known of the node.
+// SetNode sets what is known of the node.
 func (p *Proxy) SetNode(n plan.Node) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,16 +99,16 @@ func (p *Proxy) SetNode(n plan.Node) {
 	p.queue()
 }
 
-// SetLeaving says whether the node is on its way out.
+// SetLeaving sets whether the node is about to leave.
 func (p *Proxy) SetLeaving(leaving bool) { p.freshness.SetLeaving(leaving) }
 
-// ServeHealth answers load balancers on an address until ctx ends: whether to send new connections of Services to this
-// node, whatever their endpoints.
+// ServeHealth answers load balancers on an address until ctx ends: whether to send new connections to this node, for
+// any Service and regardless of its endpoints.
 func (p *Proxy) ServeHealth(ctx context.Context, address string) {
 	p.freshness.Serve(ctx, p.Log, address)
 }
 
-// Run keeps the table until ctx ends. The table stays: connections go on while no agent runs.
+// Run keeps the table up to date until ctx ends. The table stays: connections go on while no agent runs.
 func (p *Proxy) Run(ctx context.Context) {
 	synced, err := p.follow()
 	if err != nil {
@@ -154,13 +154,13 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// queue has what is pending written. The caller holds mu.
+// queue wakes Run to write what is pending. The caller holds mu.
 func (p *Proxy) queue() {
 	p.freshness.Queued(time.Now())
 	p.wake.Send()
 }
 
-// verifyTable has the whole table written if somebody else has changed it.
+// verifyTable queues the whole table if another program has changed it.
 func (p *Proxy) verifyTable() {
 	if p.kernel.Untouched() {
 		return
@@ -176,5 +176,5 @@ func (p *Proxy) verifyTable() {
 	}
 }
 
-// Remove takes away the table of a proxy that carried Services before.
+// Remove deletes the table of an earlier proxy.
 func Remove(table string) error { return kernel.Remove(table) }

@@ -8,11 +8,11 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
 )
 
-// Report is what stands in the kernel for a Service.
+// Report describes what the kernel has for a Service.
 type Report struct {
-	// Programmed says that the Service's traffic is carried as its newest objects ask for.
+	// Programmed means that the Service's traffic is carried as its newest objects specify.
 	Programmed bool `json:"programmed"`
-	// Since is when that was made so.
+	// Since is when that became so.
 	Since *time.Time `json:"since,omitempty"`
 	// Services is how many Services the node carries.
 	Services int          `json:"services"`
@@ -31,7 +31,7 @@ type PortReport struct {
 	Endpoints  []string `json:"endpoints"`
 }
 
-// Report says what stands in the kernel for a Service.
+// Report returns what the kernel has for a Service.
 func (p *Proxy) Report(namespace, name string) Report {
 	p.mu.Lock()
 	defer p.mu.Unlock()

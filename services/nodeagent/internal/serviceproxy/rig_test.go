@@ -37,13 +37,13 @@ var (
 	range6   = netip.MustParsePrefix("fd00:1::/64")
 )
 
-// machine is a node with two Pods, a Pod of another node, and a client that is no node.
+// machine is a node with two Pods, a Pod of another node, and a client outside the cluster.
 type machine struct {
 	*proxy
 	a, b, remote, stranger *peer
 }
 
-// peer is one of them: it answers everything on podPort with its name.
+// peer is one of these Pods, or the client: it answers everything on podPort with its name.
 type peer struct {
 	*nettest.Peer
 	name      string
@@ -51,7 +51,7 @@ type peer struct {
 	node      string
 }
 
-// proxy is a Proxy whose objects are given by hand.
+// proxy is a Proxy whose objects the test stores.
 type proxy struct {
 	*Proxy
 	t *testing.T
@@ -67,7 +67,7 @@ func newProxy(t *testing.T, table string) *proxy {
 	return p
 }
 
-// put makes the objects known, in the place of those of the same name, and the kernel follow.
+// put stores objects, replacing those of the same name, and has the kernel follow.
 func (p *proxy) put(objects ...metav1.Object) {
 	p.t.Helper()
 	for _, object := range objects {
@@ -97,7 +97,8 @@ func (p *proxy) sync() {
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	nettest.Own(t)
-	// A link that still looks for others with its addresses does not ask where those are to whom it passes packets on.
+	// A link that still checks for duplicates of its addresses does not ask for its neighbors' when it forwards
+	// packets.
 	must(t, os.WriteFile("/proc/sys/net/ipv6/conf/default/accept_dad", []byte("0"), 0))
 	must(t, kernel.EnableForwarding(plan.Node{PodRanges: []netip.Prefix{podRange, range6}}))
 	attributes := netlink.NewLinkAttrs()
@@ -111,13 +112,13 @@ func newMachine(t *testing.T) *machine {
 	m.b = newPeer(t, "b", bridge, "10.244.1.6/24", "10.244.1.1", "fd00:1::6/64", "fd00:1::1", "here")
 	m.remote = newPeer(t, "remote", "", "10.244.2.5/24", "10.244.2.1", "fd00:2::5/64", "fd00:2::1", "there")
 	m.stranger = newPeer(t, "stranger", "", "192.0.2.2/24", nodeIP.String(), "2001:db8:1::2/64", nodeIP6.String(), "")
-	// A node has a way for addresses that are nowhere: else nothing is sent that could be led elsewhere.
+	// A node has a route for addresses that do not exist: else nothing is sent that the rules could redirect.
 	for _, gw := range []netip.Addr{m.stranger.addr, m.stranger.six} {
 		link, err := netlink.LinkByName("stranger")
 		must(t, err)
 		must(t, netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: gw.AsSlice()}))
 	}
-	// That way leads back to where a test's packets come from, which the kernel would tell the sender.
+	// That route leads back to where a test's packets come from, which the kernel would report to the sender.
 	for _, link := range []string{"all", "stranger"} {
 		must(t, os.WriteFile("/proc/sys/net/ipv4/conf/"+link+"/send_redirects", []byte("0"), 0))
 	}
@@ -203,7 +204,7 @@ func (p *peer) serve(t *testing.T) {
 	})
 }
 
-// asked is what a client got: who answered and which address it saw, or the error.
+// asked is what a client got: the peer that answered and the address that it saw, or the error.
 type asked struct {
 	who, from string
 	err       error
@@ -247,7 +248,7 @@ func exchange(conn net.Conn) (out asked) {
 
 var clusterIP, clusterIP6 = netip.MustParseAddr("10.96.0.50"), netip.MustParseAddr("fd00:96::50")
 
-// newService is a Service of both families and of TCP and UDP.
+// newService returns a Service of both families with TCP and UDP.
 func newService(change ...func(*corev1.Service)) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: types.UID("web")}}
 	s.Spec = corev1.ServiceSpec{

@@ -14,7 +14,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/servicetest"
 )
 
-// The chunks by which an SCTP association begins.
+// The chunks that begin an SCTP association.
 const (
 	chunkInit    = 1
 	chunkInitAck = 2
@@ -98,7 +98,7 @@ func TestSCTP(t *testing.T) {
 	}
 }
 
-// A Service without endpoints refuses an association as the kernel does a port of its own that nobody has: by ICMP.
+// A Service without endpoints refuses an association as the kernel does at an unused port of its own: by ICMP.
 func TestSCTPWithoutEndpoints(t *testing.T) {
 	m := newMachine(t)
 	s := newService(servicetest.WithNodePorts, func(s *corev1.Service) {
@@ -139,7 +139,7 @@ func refusedSCTP(t *testing.T, to netip.Addr, port uint16) error {
 		if err != nil {
 			return err
 		}
-		// Behind eight bytes of ICMP stands the packet that is refused.
+		// The refused packet follows eight bytes of ICMP.
 		if inner := 8 + header; n >= inner+8 && bytes.HasPrefix(message, refusal) &&
 			bytes.Equal(message[inner:inner+8], asked[:8]) {
 			return nil

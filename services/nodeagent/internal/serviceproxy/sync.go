@@ -13,22 +13,22 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/table"
 )
 
-// work is what one Sync has decided and has the kernel do.
+// work is what one Sync has decided and the kernel has to do.
 type work struct {
 	batch
 	begun time.Time
 	node  plan.Node
-	// ruleset is what a whole table is made of, changes what another one needs.
+	// ruleset is the content of a whole table; changes are for a batch that is not whole.
 	ruleset table.Ruleset
 	changes table.Changes
-	// flows are the UDP flows that may go on, where others may not.
+	// flows are the UDP flows that may go on, for destinations where others may not.
 	flows        plan.Flows
 	healthChecks map[string]*plan.HealthCheck
-	// problems are new sentences for the log.
+	// problems are new problems, to be logged.
 	problems []string
 }
 
-// Sync makes the kernel's table right. It is called by one goroutine at a time.
+// Sync brings the kernel's table up to date. Only one goroutine at a time may call it.
 func (p *Proxy) Sync() error {
 	w, ok := p.decide()
 	if !ok {
@@ -54,7 +54,7 @@ func (p *Proxy) Sync() error {
 	return nil
 }
 
-// decide returns what has to be done for what is pending; false if that is nothing.
+// decide returns the work for what is pending; false if nothing is.
 func (p *Proxy) decide() (work, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,7 +78,7 @@ func (p *Proxy) decide() (work, bool) {
 	return w, true
 }
 
-// replan decides on a Service anew.
+// replan decides on a Service again.
 func (p *Proxy) replan(name string, w *work) {
 	var next plan.Plan
 	var created time.Time
@@ -123,13 +123,13 @@ func (p *Proxy) write(w work) error {
 	if err != nil {
 		return err
 	}
-	if err := p.Conntrack.Apply(); err != nil { // the rules have the kernel follow connections
+	if err := p.Conntrack.Apply(); err != nil { // the rules make the kernel track connections
 		p.Log.Warn("Services: connections are followed as the kernel does by itself", zap.Error(err))
 	}
 	return nil
 }
 
-// fail has the whole table written next: nobody knows what the kernel has of it.
+// fail queues the whole table, since what the kernel has of it is unknown.
 func (p *Proxy) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,7 +146,7 @@ func (p *Proxy) commit(w work) {
 	p.pending.commit(w.batch)
 	now, pendingSince := time.Now(), time.Time{}
 	if !p.pending.empty() {
-		pendingSince = w.begun // or later: it came while the kernel worked
+		pendingSince = w.begun // or later: the change came while the kernel worked
 	}
 	p.freshness.Written(now, pendingSince)
 	for _, name := range w.services {

@@ -7,7 +7,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
 )
 
-// Nobody waits for the kernel, and what changes while it works is neither lost nor said to be done.
+// No caller waits for the kernel, and a change that comes while the kernel works is neither lost nor reported as
+// done.
 func TestChangesWhileTheKernelWorks(t *testing.T) {
 	nettest.Own(t)
 	p := newProxy(t, "keelson-test-services")

@@ -15,7 +15,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/servicetest"
 )
 
-// withEndpoints are the slices of a Service whose endpoints are edited by their peers' names.
+// withEndpoints returns the slices of a Service, with endpoints that edit changes by their peers' names.
 func withEndpoints(s *corev1.Service, edit func(name string, e *discoveryv1.Endpoint), peers ...*peer) []metav1.Object {
 	out := newSlices(s, peers...)
 	for _, object := range out {
@@ -27,7 +27,7 @@ func withEndpoints(s *corev1.Service, edit func(name string, e *discoveryv1.Endp
 	return out
 }
 
-// expectFrom wants all of these and nobody else to answer.
+// expectFrom requires that all of these peers answer, and no other.
 func expectFrom(t *testing.T, what string, do func(func()), to netip.Addr, port int, want ...string) {
 	t.Helper()
 	do(func() {
@@ -45,8 +45,8 @@ func expectFrom(t *testing.T, what string, do func(func()), to netip.Addr, port 
 	})
 }
 
-// A Pod reaches itself by a Service whose only endpoint it is, also where its endpoint was written by hand and names no
-// node: each field that may be absent is, in turn and together.
+// A Pod reaches itself by a Service whose only endpoint it is, also where the endpoint was written by hand and
+// names no node: each optional field is absent, in turn and together.
 func TestPodReachesItself(t *testing.T) {
 	m := newMachine(t)
 	for what, edit := range map[string]func(string, *discoveryv1.Endpoint){
@@ -65,7 +65,7 @@ func TestPodReachesItself(t *testing.T) {
 	}
 }
 
-// Endpoints that end and still answer get connections while no other is ready, and none that is unready does.
+// Terminating endpoints that still serve get connections while none is ready; unready ones never do.
 //
 // POD-163
 func TestTerminatingEndpoints(t *testing.T) {
@@ -97,7 +97,7 @@ func TestTerminatingEndpoints(t *testing.T) {
 	expectFrom(t, "once one is ready again", m.stranger.Do, clusterIP, servicePort, "b")
 }
 
-// Hints lead to the endpoints of the node, or of its zone, as long as they are complete.
+// Connections follow hints to the endpoints of the node, or of its zone, as long as the hints are complete.
 func TestHintsByTraffic(t *testing.T) {
 	m := newMachine(t)
 	s := newService()
@@ -121,7 +121,7 @@ func TestHintsByTraffic(t *testing.T) {
 	expectFrom(t, "on the node", m.stranger.Do, clusterIP, servicePort, "a")
 }
 
-// A Service that is labelled as another proxy's is left to it, from the moment on in which it is.
+// A Service that is labelled for another proxy is left to it from the moment when it is labelled.
 func TestServiceOfAnotherProxy(t *testing.T) {
 	m := newMachine(t)
 	s := newService(servicetest.WithNodePorts)
@@ -146,8 +146,8 @@ func TestServiceOfAnotherProxy(t *testing.T) {
 	silent("labelled again")
 }
 
-// A Service that names another node's address does not get the port of its agent, nor a Pod's address, from the moment
-// on in which the node is known; what else it names it gets.
+// A Service that names another node's address does not get the port of its agent, nor a Pod's address, from the
+// moment when the node is known; it gets what else it names.
 func TestWhatOtherNodesNeed(t *testing.T) {
 	m := newMachine(t)
 	m.stranger.serve(t)
@@ -175,7 +175,7 @@ func TestWhatOtherNodesNeed(t *testing.T) {
 	answersOnce(t, "when the node has gone", m.here, m.stranger.addr, podPort, "a")
 }
 
-// answersOnce asks over TCP until somebody answers, who must be the one wanted.
+// answersOnce asks over TCP until a peer answers, which must be the wanted one.
 func answersOnce(t *testing.T, what string, do func(func()), to netip.Addr, port int, want string) {
 	t.Helper()
 	do(func() {
@@ -230,7 +230,7 @@ func TestWhatTheNodeNeeds(t *testing.T) {
 	}
 }
 
-// answerAt has the node itself answer at ports of all its addresses.
+// answerAt makes the node itself answer at ports of all its addresses.
 func answerAt(t *testing.T, ports ...int) {
 	t.Helper()
 	for _, port := range ports {
@@ -246,8 +246,8 @@ func answerAt(t *testing.T, ports ...int) {
 	}
 }
 
-// What the node needs is its own at all addresses of the machine, also at those that its Node does not list, whether a
-// Service there has endpoints, has none, or lets only some in.
+// The node keeps what it needs at all addresses of the machine, also at those that its Node does not list, whether
+// a Service there has endpoints, has none, or admits only some clients.
 func TestWhatTheNodeNeedsAtUnlistedAddresses(t *testing.T) {
 	m := newMachine(t)
 	const api, other = 6443, 6444
@@ -299,7 +299,7 @@ func TestWhatTheNodeNeedsAtUnlistedAddresses(t *testing.T) {
 	expect("with fewer let in", "")
 }
 
-// Where the API server is reached is known from the endpoints of its Service, before and after a Service names it.
+// The API server's address is known from the endpoints of its Service, before and after a Service names it.
 func TestWhereTheAPIServerIsReached(t *testing.T) {
 	m := newMachine(t)
 	m.stranger.serve(t)

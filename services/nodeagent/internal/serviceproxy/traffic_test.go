@@ -33,7 +33,7 @@ func count(times int, network string, to netip.Addr, port int) map[string]int {
 }
 
 // Every client reaches every endpoint at the Service's address, over both families and protocols, and endpoints see
-// who asks: this node's Pods by their own address.
+// the address of this node's Pods.
 func TestClusterIP(t *testing.T) {
 	m := newMachine(t)
 	s := newService()
@@ -62,7 +62,7 @@ func TestClusterIP(t *testing.T) {
 						return
 					}
 					answers[got.who]++
-					// A Pod that reaches itself would answer itself past the node.
+					// A Pod that reaches itself would answer itself without passing the node.
 					if r.sees[i] != "" && got.who != r.client && got.from != r.sees[i] {
 						t.Errorf("%s asks %s over %s: %s, want %s", r.client, to, r.network, got, r.sees[i])
 					}
@@ -77,7 +77,7 @@ func TestClusterIP(t *testing.T) {
 	}
 }
 
-// The kernel follows connections as long as it was told, in this namespace alone.
+// The kernel tracks connections for the configured time, in this namespace alone.
 func TestConnectionsAreFollowed(t *testing.T) {
 	const closeWait = "/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_close_wait"
 	m := newMachine(t)
@@ -88,8 +88,8 @@ func TestConnectionsAreFollowed(t *testing.T) {
 	}
 }
 
-// Node ports, load balancers' addresses and external addresses are reached from outside, and the answer comes back by
-// this node.
+// Clients outside reach node ports, load balancers' addresses and external addresses, and the answer comes back
+// through this node.
 func TestFromOutside(t *testing.T) {
 	m := newMachine(t)
 	balancer, external := netip.MustParseAddr("203.0.113.1"), netip.MustParseAddr("198.51.100.9")
@@ -121,8 +121,8 @@ func TestFromOutside(t *testing.T) {
 	}
 }
 
-// externalTrafficPolicy Local: outside clients reach this node's endpoints only, which see their addresses; those
-// inside reach all.
+// externalTrafficPolicy Local: clients outside reach only this node's endpoints, which see the clients' addresses;
+// those inside reach all.
 func TestExternalTrafficPolicyLocal(t *testing.T) {
 	m := newMachine(t)
 	s := newService(servicetest.WithNodePorts, servicetest.ExternalLocal)
@@ -158,7 +158,7 @@ func timedOut(err error) bool {
 	return errors.As(err, &failed) && failed.Timeout()
 }
 
-// internalTrafficPolicy Local keeps to this node's endpoints, and drops where there are none.
+// internalTrafficPolicy Local keeps to this node's endpoints, and drops packets where it has none.
 func TestInternalTrafficPolicyLocal(t *testing.T) {
 	m := newMachine(t)
 	s := newService(func(s *corev1.Service) {
@@ -178,11 +178,11 @@ func TestInternalTrafficPolicyLocal(t *testing.T) {
 	})
 }
 
-// refused says whether a connection was refused at once, not only given up.
+// refused reports whether a connection was refused at once, rather than timed out.
 func refused(got asked) bool { return got.err != nil && strings.Contains(got.err.Error(), "refused") }
 
-// What has no endpoint, and a port that no Service has, is refused at once, however often; with the first endpoint it
-// is answered.
+// A destination without endpoints, and a port that no Service has, is refused at once, however often; with the
+// first endpoint it is answered.
 func TestWithoutEndpoints(t *testing.T) {
 	m := newMachine(t)
 	external := netip.MustParseAddr("198.51.100.9")
@@ -205,7 +205,7 @@ func TestWithoutEndpoints(t *testing.T) {
 				}
 			}
 			got := ask("udp", clusterIP, servicePort)
-			// What the node itself sends fails at once in the call.
+			// What the node itself sends fails at once in the system call.
 			if !refused(got) && (name != "node" || !errors.Is(got.err, unix.EPERM)) {
 				t.Errorf("%s asks over UDP: %s, want a refusal", name, got)
 			}
@@ -222,7 +222,7 @@ func TestWithoutEndpoints(t *testing.T) {
 	}
 }
 
-// A client keeps its endpoint as long as that is one, then another, and gets one by chance after the timeout.
+// A client keeps its endpoint while that exists, then another, and gets a random one after the timeout.
 func TestSessionAffinity(t *testing.T) {
 	m := newMachine(t)
 	const timeout = time.Second
@@ -232,8 +232,8 @@ func TestSessionAffinity(t *testing.T) {
 			ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: new(int32(timeout / time.Second))}}
 	})
 	m.put(append(newSlices(s, m.a, m.b, m.remote), s)...)
-	// kept is who answers a client, and its next 30 requests as well, if all of them come within the timeout. On a busy
-	// machine they may come later, and are made again.
+	// kept is the peer that answers a client, and its next 30 requests as well, if all of them come within the
+	// timeout. On a busy machine they may come later, and are repeated.
 	kept := func(to netip.Addr, before, meanwhile func()) (who string) {
 		t.Helper()
 		for range 20 {
@@ -256,7 +256,7 @@ func TestSessionAffinity(t *testing.T) {
 	peers := map[string]*peer{"a": m.a, "b": m.b, "remote": m.remote}
 	for _, to := range []netip.Addr{clusterIP, clusterIP6} {
 		first := kept(to, func() {}, func() {})
-		// Its endpoint goes, and comes back: it stays with the second.
+		// Its endpoint goes, and comes back: the client stays with the second.
 		var rest []*peer
 		for name, p := range peers {
 			if name != first {
@@ -268,7 +268,7 @@ func TestSessionAffinity(t *testing.T) {
 		if second == first {
 			t.Errorf("%s answers after it has gone", first)
 		}
-		// Clients beyond the timeout are free.
+		// Clients that ask after the timeout get any endpoint.
 		others := map[string]int{}
 		for i := 0; len(others) < 2 && i < 20; i++ {
 			<-time.After(1100 * time.Millisecond) // the kernel's clock
@@ -280,7 +280,7 @@ func TestSessionAffinity(t *testing.T) {
 	}
 }
 
-// loadBalancerSourceRanges close the load balancer's address alone.
+// loadBalancerSourceRanges restrict the load balancer's address alone.
 func TestSourceRanges(t *testing.T) {
 	m := newMachine(t)
 	balancer := netip.MustParseAddr("203.0.113.1")
@@ -310,7 +310,7 @@ func TestSourceRanges(t *testing.T) {
 	ask(true, "without ranges")
 }
 
-// A flow of UDP does not go on to an endpoint that is gone, and reaches the first that comes.
+// A UDP flow does not go on to an endpoint that is gone, and reaches the first new one.
 func TestUDPFlows(t *testing.T) {
 	m := newMachine(t)
 	s := newService()
@@ -328,13 +328,13 @@ func TestUDPFlows(t *testing.T) {
 		t.Errorf("after all have gone: %s", got)
 	}
 	m.put(newSlices(s, m.b)...)
-	_ = exchange(conn) // may read the refusal of before
+	_ = exchange(conn) // may read the earlier refusal
 	if got := exchange(conn); got.who != "b" {
 		t.Errorf("after b has come: %s", got)
 	}
 }
 
-// askMeanwhile has another machine ask until the result is called, which returns how many answers were not as wanted.
+// askMeanwhile has another machine ask until the returned function is called, which returns the unwanted answers.
 func (m *machine) askMeanwhile(good func(asked) bool) func() []asked {
 	stop := make(chan struct{})
 	var failures []asked
@@ -360,7 +360,7 @@ func (m *machine) askMeanwhile(good func(asked) bool) func() []asked {
 	}
 }
 
-// A table of which an agent understands nothing is replaced, and one that it has to write anew is never missing.
+// A table that the agent does not understand is replaced, and one that it has to recreate is never missing.
 func TestStrangeTable(t *testing.T) {
 	m := newMachine(t)
 	conn, err := nftables.New()
@@ -396,7 +396,7 @@ func TestStrangeTable(t *testing.T) {
 	}
 }
 
-// A connection goes on over changes of its Service and over restarts of the agent; so do requests meanwhile.
+// Connections and new requests continue across changes of their Service and restarts of the agent.
 func TestRestart(t *testing.T) {
 	m := newMachine(t)
 	s := newService(func(s *corev1.Service) { s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })
@@ -416,7 +416,7 @@ func TestRestart(t *testing.T) {
 	if got := exchange(conn); got.who != who {
 		t.Errorf("the connection to %s: %s", who, got)
 	}
-	// What the agent before knew and this one does not is gone.
+	// What the earlier agent knew and this one does not is gone.
 	last := newProxy(t, m.Table)
 	last.pending.addAll()
 	last.sync()
@@ -425,7 +425,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A table that is flushed or taken away is noticed; Remove takes it away for good.
+// A table that is flushed or deleted is noticed; Remove deletes it for good.
 func TestTableOfOthers(t *testing.T) {
 	m := newMachine(t)
 	s := newService()
@@ -451,7 +451,7 @@ func TestTableOfOthers(t *testing.T) {
 	}
 }
 
-// A Service that is wrong in all its parts harms no other, and nothing of it stands in the way.
+// A Service that is wrong in all its parts harms no other, and leaves nothing that is in the way.
 func TestHostileInput(t *testing.T) {
 	m := newMachine(t)
 	s := newService()

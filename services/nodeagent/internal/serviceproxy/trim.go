@@ -8,11 +8,11 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
 )
 
-// SliceSelector selects the EndpointSlices whose traffic Service proxies carry.
+// SliceSelector selects the EndpointSlices whose traffic this proxy carries.
 const SliceSelector = "!" + corev1.IsHeadlessService + ",!" + plan.LabelProxyName
 
-// Trim returns a function that drops what the proxy never reads of an EndpointSlice, and keeps once what endpoints have
-// in common. It is called by one informer, one object at a time.
+// Trim returns a function that drops the fields of an EndpointSlice that the proxy never reads, and shares values
+// that endpoints have in common. One informer may call it, one object at a time.
 func Trim() cache.TransformFunc {
 	names := map[string]*string{}
 	name := func(s *string) *string {

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Freshness follows how far the kernel is behind. The zero value has nothing in the kernel.
+// Freshness records how far the kernel lags behind. The zero value has nothing in the kernel.
 type Freshness struct {
 	mu       sync.Mutex // guards progress; held for a moment only, so that answers do not wait for anything
 	progress Progress
@@ -27,14 +27,14 @@ func (f *Freshness) Queued(now time.Time) {
 	}
 }
 
-// Written notes that the kernel has all changes but those since pending; zero if there are none.
+// Written notes that the kernel has all changes except those since pending; zero if there are none.
 func (f *Freshness) Written(now, pending time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.progress.Programmed, f.progress.PendingSince, f.progress.Updated = true, pending, now
 }
 
-// Found notes that an agent before has left its table, which has to be looked at.
+// Found notes that an earlier agent has left its table, which has to be checked.
 func (f *Freshness) Found(now time.Time) {
 	f.Queued(now)
 	f.mu.Lock()
@@ -42,7 +42,7 @@ func (f *Freshness) Found(now time.Time) {
 	f.progress.Programmed = true
 }
 
-// SetLeaving says whether the node is on its way out.
+// SetLeaving sets whether the node is about to leave.
 func (f *Freshness) SetLeaving(leaving bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,13 +58,13 @@ func (f *Freshness) Progress() Progress {
 
 func (f *Freshness) judge(now time.Time) verdict { return judge(f.Progress(), now) }
 
-// Serve answers load balancers on an address until ctx ends: whether to send new connections of Services to this node,
-// whatever their endpoints.
+// Serve answers load balancers on an address until ctx ends: whether to send new connections to this node, for any
+// Service and regardless of its endpoints.
 func (f *Freshness) Serve(ctx context.Context, log *zap.Logger, address string) {
 	<-listener{log, f.Handler(), untilNextTry}.open(ctx, address)
 }
 
-// Handler has the paths and answers of the field.
+// Handler serves the paths and answers that kube-proxy serves.
 func (f *Freshness) Handler() http.Handler {
 	type answer struct {
 		LastUpdated  time.Time `json:"lastUpdated"`
@@ -73,7 +73,7 @@ func (f *Freshness) Handler() http.Handler {
 	}
 	say := func(w http.ResponseWriter, good bool, a answer) {
 		writeHead(w, good)
-		_ = json.NewEncoder(w).Encode(a) // the client is gone
+		_ = json.NewEncoder(w).Encode(a) // the client has gone
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {

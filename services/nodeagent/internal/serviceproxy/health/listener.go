@@ -13,16 +13,16 @@ import (
 	"keelson.dev/kit/logging"
 )
 
-// listenAgain is when an address that was taken is tried again: that of an agent which ends, or a port that a Service
-// gives up at the moment at which another one gets it.
+// listenAgain is how long to wait before trying an address in use again: an agent that is ending may still hold it,
+// or a Service that gives up a port at the moment at which another Service gets it.
 const listenAgain = time.Second
 
-// listener answers load balancers that ask by HTTP.
+// listener answers load balancers over HTTP.
 type listener struct {
-	// log says what they ask about.
+	// log names what they ask about.
 	log     *zap.Logger
 	handler http.Handler
-	// wait passes the time until an address that was taken is tried again; false ends that.
+	// wait waits until an address in use is to be tried again; false ends the tries.
 	wait func(context.Context) bool
 }
 
@@ -35,8 +35,8 @@ func untilNextTry(ctx context.Context) bool {
 	}
 }
 
-// open answers on an address, now or as soon as it is free, until ctx ends. The channel is closed when the address is
-// given back.
+// open listens on an address, now or as soon as it is free, until ctx ends. It closes the channel when it has
+// released the address.
 func (l listener) open(ctx context.Context, address string) <-chan struct{} {
 	ended := make(chan struct{})
 	socket, err := net.Listen("tcp", address)
@@ -56,7 +56,8 @@ func (l listener) open(ctx context.Context, address string) <-chan struct{} {
 	return ended
 }
 
-// maxConnections is how many load balancers may have to one Service's answer, of which there may be hundreds.
+// maxConnections bounds the load balancers' connections to the answer for one Service; there may be hundreds of
+// Services.
 const maxConnections = 256
 
 func (l listener) serve(ctx context.Context, socket net.Listener) {
@@ -70,7 +71,7 @@ func (l listener) serve(ctx context.Context, socket net.Listener) {
 	}
 }
 
-// writeHead begins an answer, which is JSON.
+// writeHead writes the header of an answer, which is JSON.
 func writeHead(w http.ResponseWriter, good bool) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")

@@ -13,8 +13,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
 )
 
-// takenAddress is a loopback address at which somebody else listens. Its port stays free after that: connections of
-// other tests are from 127.0.0.1.
+// takenAddress is a loopback address at which another listener listens. Its port stays free after that: connections
+// of other tests are from 127.0.0.1.
 func takenAddress(t *testing.T) net.Listener {
 	t.Helper()
 	taken, err := net.Listen("tcp", "127.0.67.1:0")
@@ -25,7 +25,7 @@ func takenAddress(t *testing.T) net.Listener {
 	return taken
 }
 
-// status is the one of a load balancer's answer, as soon as there is one.
+// status returns the code of the answer, as soon as there is one.
 func status(t *testing.T, address string) int {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -53,7 +53,7 @@ func expectFree(t *testing.T, address string) {
 	again.Close()
 }
 
-// An address that is taken is tried again, and given back in the end.
+// An address in use is tried again, and released at the end.
 func TestATakenAddressIsTriedAgain(t *testing.T) {
 	taken := takenAddress(t)
 	tries := make(chan bool, 2)
@@ -75,7 +75,7 @@ func TestATakenAddressIsTriedAgain(t *testing.T) {
 	expectFree(t, taken.Addr().String())
 }
 
-// An agent answers for its node as soon as the one before has given the address back, and ends with its context.
+// An agent answers for its node as soon as the one before has released the address, and ends with its context.
 func TestTheNodesHealthAddress(t *testing.T) {
 	taken, f := takenAddress(t), &Freshness{}
 	address := taken.Addr().String()
@@ -91,7 +91,7 @@ func TestTheNodesHealthAddress(t *testing.T) {
 	expectFree(t, address)
 }
 
-// A Service's health check whose port is taken answers once it is free, and another Service may have it then.
+// A Service's health check whose port is in use answers once it is free, and another Service may have it then.
 func TestAHealthCheckPortThatIsTaken(t *testing.T) {
 	taken := takenAddress(t)
 	at := netip.MustParseAddrPort(taken.Addr().String())
@@ -111,7 +111,7 @@ func TestAHealthCheckPortThatIsTaken(t *testing.T) {
 	h.Set("ns/first", &plan.HealthCheck{NodePort: at.Port(), ReadyEndpoints: 1}, addresses)
 	h.Set("ns/second", &plan.HealthCheck{NodePort: at.Port(), ReadyEndpoints: 0}, addresses)
 	taken.Close()
-	h.Set("ns/first", &plan.HealthCheck{NodePort: at.Port(), ReadyEndpoints: 2}, addresses) // starts nothing anew
+	h.Set("ns/first", &plan.HealthCheck{NodePort: at.Port(), ReadyEndpoints: 2}, addresses) // restarts nothing
 	h.Set("ns/second", nil, nil)
 	free <- true
 	if got := status(t, at.String()); got != http.StatusOK {

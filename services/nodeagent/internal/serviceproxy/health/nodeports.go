@@ -30,7 +30,7 @@ type nodePort struct {
 	port      uint16
 	addresses []netip.Addr
 	answers   *ServiceHandler
-	// stop gives the addresses back.
+	// stop releases the addresses.
 	stop func()
 }
 
@@ -39,7 +39,7 @@ func NewNodePorts(log *zap.Logger, f *Freshness) *NodePorts {
 	return &NodePorts{log: log, freshness: f, wait: untilNextTry, open: map[string]*nodePort{}}
 }
 
-// Set says what is answered for a Service at the node's addresses; nil ends it.
+// Set sets the answer for a Service at the node's addresses; nil closes its port.
 func (n *NodePorts) Set(service string, want *plan.HealthCheck, addresses []netip.Addr) {
 	p := n.open[service]
 	if p != nil && (want == nil || p.port != want.NodePort || !slices.Equal(p.addresses, addresses)) {
@@ -74,7 +74,7 @@ func (n *NodePorts) start(service string, port uint16, addresses []netip.Addr) *
 	return p
 }
 
-// Close gives all ports back.
+// Close releases all ports.
 func (n *NodePorts) Close() {
 	for _, p := range n.open {
 		p.stop()
@@ -89,17 +89,18 @@ type ServiceHandler struct {
 	readyEndpoints  atomic.Int64
 }
 
-// NewServiceHandler answers for a Service, which is named as NAMESPACE/NAME, that has no endpoints yet.
+// NewServiceHandler returns a handler for a Service, named NAMESPACE/NAME, that has no endpoints yet.
 func NewServiceHandler(service string, f *Freshness) *ServiceHandler {
 	h := &ServiceHandler{freshness: f}
 	h.namespace, h.name, _ = strings.Cut(service, "/")
 	return h
 }
 
-// SetReadyEndpoints says how many there are on this node.
+// SetReadyEndpoints sets how many ready endpoints of the Service this node has.
 func (h *ServiceHandler) SetReadyEndpoints(n int) { h.readyEndpoints.Store(int64(n)) }
 
-// ServeHTTP answers 200 if the node has endpoints to which its rules lead, and 503 if not, with their number.
+// ServeHTTP answers 200 if the node has endpoints and its rules are up to date, else 503, with the number of
+// endpoints.
 func (h *ServiceHandler) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	var answer struct {
 		Service struct {
@@ -114,5 +115,5 @@ func (h *ServiceHandler) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	answer.ServiceProxyHealthy = h.freshness.judge(time.Now()).healthy
 	w.Header().Set("X-Load-Balancing-Endpoint-Weight", strconv.FormatInt(answer.LocalEndpoints, 10))
 	writeHead(w, answer.LocalEndpoints > 0 && answer.ServiceProxyHealthy)
-	_ = json.NewEncoder(w).Encode(answer) // the client is gone
+	_ = json.NewEncoder(w).Encode(answer) // the client has gone
 }

@@ -8,7 +8,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/table"
 )
 
-// commit has the kernel do all of a transaction, or nothing. It returns how many elements have come and gone.
+// commit has the kernel apply all of a transaction, or nothing. It returns how many elements were added and
+// removed.
 func (t *Table) commit(all table.Transaction) (int, error) {
 	conn, err := dial(all.Elements)
 	if err != nil {
@@ -26,7 +27,7 @@ func (t *Table) commit(all table.Transaction) (int, error) {
 	return all.Elements, nil
 }
 
-// send writes a step into the transaction that the connection gathers.
+// send adds a step to the transaction that the connection gathers.
 func send(conn *nftables.Conn, step table.Step) error {
 	switch s := step.(type) {
 	case table.AddTable:

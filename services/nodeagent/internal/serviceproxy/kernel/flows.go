@@ -12,10 +12,10 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
 )
 
-// strayFlows are the UDP flows that lead elsewhere than they may.
+// strayFlows match the UDP flows that lead elsewhere than they may.
 type strayFlows plan.Flows
 
-// MatchConntrackFlow matches what flows to a destination and not to one of its endpoints.
+// MatchConntrackFlow matches a flow to one of the destinations that does not go to one of its endpoints.
 func (f strayFlows) MatchConntrackFlow(flow *netlink.ConntrackFlow) bool {
 	if flow.Forward.Protocol != unix.IPPROTO_UDP {
 		return false
@@ -29,7 +29,8 @@ func (f strayFlows) MatchConntrackFlow(flow *netlink.ConntrackFlow) bool {
 	return !slices.Contains(endpoints, netip.AddrPortFrom(answers.Unmap(), flow.Reverse.SrcPort))
 }
 
-// ForgetFlows makes the kernel judge those anew that lead elsewhere than they may.
+// ForgetFlows makes the kernel forget the flows that lead elsewhere than they may, so that it applies the rules to
+// them again.
 func ForgetFlows(may plan.Flows) error {
 	var ipv4, ipv6 bool
 	for to := range may {

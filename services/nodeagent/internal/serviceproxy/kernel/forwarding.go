@@ -9,9 +9,9 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
 )
 
-// EnableForwarding switches on what the kernel needs to lead packets on: forwarding, and that what Pods of one bridge
-// send each other comes by the firewall, without which answers would bear the Pod's address and not the Service's.
-// Forwarding of IPv6 makes a machine ignore router advertisements: it is switched on only if Pods have IPv6 addresses.
+// EnableForwarding switches on what the kernel needs to forward packets: forwarding, and that packets between Pods
+// of one bridge pass the firewall, without which answers would bear the Pod's address instead of the Service's.
+// IPv6 forwarding makes a machine ignore router advertisements: it is switched on only if Pods have IPv6 addresses.
 func EnableForwarding(n plan.Node) error {
 	err := enable("/proc/sys/net/ipv4/ip_forward", false)
 	for _, r := range n.PodRanges {
@@ -23,7 +23,7 @@ func EnableForwarding(n plan.Node) error {
 		enable("/proc/sys/net/bridge/bridge-nf-call-ip6tables", true))
 }
 
-// enable switches a setting of the kernel on. One that is optional may be missing.
+// enable switches on a kernel setting. An optional one may be missing.
 func enable(path string, optional bool) error {
 	err := os.WriteFile(path, []byte("1"), 0)
 	if err == nil || optional && errors.Is(err, fs.ErrNotExist) {

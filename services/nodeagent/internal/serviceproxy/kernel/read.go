@@ -8,7 +8,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/table"
 )
 
-// read returns what the kernel has of the table, if that is one that this version understands.
+// read returns what the kernel has of the table, and whether this version understands it.
 func (t *Table) read() (table.Found, bool, error) {
 	conn, err := dial(1 << 14)
 	if err != nil {
@@ -27,7 +27,7 @@ func (t *Table) read() (table.Found, bool, error) {
 	return table.Found{Elements: elements, Chains: chains}, err == nil, err
 }
 
-// elements are those of the sets that follow Services; false if the table's sets are others than ours.
+// elements returns those of the sets that follow Services; false if the table's sets differ from ours.
 func (t *Table) elements(conn *nftables.Conn, found []*nftables.Set) (table.Elements, bool, error) {
 	byName := map[string]*nftables.Set{}
 	for _, s := range found {
@@ -58,7 +58,7 @@ func (t *Table) elements(conn *nftables.Conn, found []*nftables.Set) (table.Elem
 	return out, true, nil
 }
 
-// chains are the names of those that the table has.
+// chains returns the names of the table's chains.
 func (t *Table) chains(conn *nftables.Conn) ([]string, error) {
 	all, err := conn.ListChainsOfTableFamily(nftables.TableFamilyINet)
 	if err != nil {

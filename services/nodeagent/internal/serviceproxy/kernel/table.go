@@ -1,5 +1,5 @@
-// Package kernel has the kernel carry the traffic of Services: it reads and writes nf_tables and the connections that
-// the kernel follows, and switches on what these need. It speaks netlink itself; no nft program is needed.
+// Package kernel makes the kernel carry the traffic of Services: it reads and writes nf_tables and the connection
+// tracking table, and switches on the settings that these need. It speaks netlink itself; no nft program is needed.
 package kernel
 
 import (
@@ -15,20 +15,20 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/table"
 )
 
-// Table is the kernel's table. It is used by one goroutine at a time.
+// Table is the kernel's table. Only one goroutine at a time may use it.
 type Table struct {
 	table table.Table
-	// use is how many chains and sets the table had last, so that a table that somebody else has changed is noticed.
+	// use is the table's last number of chains and sets; a change shows that another program has changed the table.
 	use uint32
 }
 
-// NewTable has not looked at the kernel yet.
+// NewTable returns a table that has not been compared with the kernel yet.
 func NewTable(name string) *Table { return &Table{table: table.Table{Name: name}} }
 
-// patience bounds what waits for the kernel's answers.
+// patience bounds the wait for the kernel's answers.
 const patience = time.Minute
 
-// dial opens a connection for a transaction of that many elements, which is sent and acknowledged in one piece.
+// dial opens a connection for a transaction of that many elements, which is sent and acknowledged as a whole.
 func dial(elements int) (*nftables.Conn, error) {
 	const most, element, fixed = 1 << 30, 256, 1 << 20
 	size := min(most, fixed+elements*element)
@@ -41,8 +41,9 @@ func dial(elements int) (*nftables.Conn, error) {
 	return conn, nil
 }
 
-// Program makes the table what is wanted in one transaction, whatever it holds: that of an agent before stays in force
-// until then, and what does not change in it is not touched. It returns how many elements have come and gone.
+// Program makes the table what is wanted in one transaction, regardless of its contents: an earlier agent's table
+// stays in force until then, and what does not change in it is not touched. It returns how many elements were added
+// and removed.
 func (t *Table) Program(want table.Ruleset) (int, error) {
 	found, fits, err := t.read()
 	if err != nil {
@@ -51,14 +52,14 @@ func (t *Table) Program(want table.Ruleset) (int, error) {
 	if fits {
 		n, err := t.commit(t.table.Update(found, want))
 		if err == nil {
-			return n, t.standIn().Remove() // of an agent that died while it made the table anew
+			return n, t.standIn().Remove() // left by an agent that died while it recreated the table
 		}
 	}
 	return t.Recreate(want)
 }
 
-// Recreate makes the table anew. In the moment in which it changes, a packet may be on its way through rules whose sets
-// are gone: meanwhile a second table is there to lead it.
+// Recreate deletes the table and creates it again. At that moment a packet may be passing through rules whose sets
+// are gone: a second table carries it meanwhile.
 func (t *Table) Recreate(want table.Ruleset) (int, error) {
 	second := t.standIn()
 	if !t.Exists() {
@@ -72,8 +73,8 @@ func (t *Table) Recreate(want table.Ruleset) (int, error) {
 	return n, errors.Join(err, second.Remove())
 }
 
-// Apply carries out a change of what the table was left with on a node. It returns how many elements have come and
-// gone.
+// Apply applies changes, for a node, to the table as it was left. It returns how many elements were added and
+// removed.
 func (t *Table) Apply(c table.Changes, node plan.Node) (int, error) {
 	if c.Empty() {
 		return 0, nil
@@ -81,22 +82,22 @@ func (t *Table) Apply(c table.Changes, node plan.Node) (int, error) {
 	return t.commit(t.table.Change(c, node))
 }
 
-// standIn leads packets while this table is made anew.
+// standIn returns the table that carries packets while this one is recreated.
 func (t *Table) standIn() *Table { return &Table{table: t.table.StandIn()} }
 
-// Exists tells whether the kernel has the table.
+// Exists reports whether the kernel has the table.
 func (t *Table) Exists() bool {
 	_, exists := t.usage()
 	return exists
 }
 
-// Untouched tells whether the table is still there and as large as it was left.
+// Untouched reports whether the table still exists with as many chains and sets as it was left with.
 func (t *Table) Untouched() bool {
 	use, exists := t.usage()
 	return exists && use == t.use
 }
 
-// usage is how many chains and sets the table has; false without one.
+// usage returns how many chains and sets the table has; false if it does not exist.
 func (t *Table) usage() (uint32, bool) {
 	conn, err := dial(0)
 	if err != nil {
@@ -109,7 +110,7 @@ func (t *Table) usage() (uint32, bool) {
 	return found.Use, true
 }
 
-// Remove takes the table away; one that is not there is no error.
+// Remove deletes the table; a missing one is no error.
 func (t *Table) Remove() error {
 	if _, err := t.commit(t.table.Delete()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -117,7 +118,7 @@ func (t *Table) Remove() error {
 	return nil
 }
 
-// Remove takes the table of that name away, and what stands in for it.
+// Remove deletes the table of that name and its stand-in.
 func Remove(name string) error {
 	t := NewTable(name)
 	return errors.Join(t.Remove(), t.standIn().Remove())

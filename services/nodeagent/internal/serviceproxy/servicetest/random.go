@@ -12,7 +12,7 @@ import (
 
 func chance(r *rand.Rand, of int) bool { return r.IntN(of) == 0 }
 
-// Random makes the objects of one of a few Services, which want each other's addresses.
+// Random returns the objects of one of a few Services, which compete for addresses.
 func Random(r *rand.Rand, name string, number int) (*corev1.Service, []*discoveryv1.EndpointSlice) {
 	s := New(func(s *corev1.Service) {
 		s.Name = name

@@ -9,10 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NodePort is the one of WithNodePorts.
+// NodePort is the node port that WithNodePorts sets.
 const NodePort = 30080
 
-// New is a Service of one IPv4 port.
+// New returns a Service with one IPv4 port.
 func New(change ...func(*corev1.Service)) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}
 	s.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIP: "10.96.0.50",
@@ -47,7 +47,7 @@ func ExternalLocal(s *corev1.Service) {
 	s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 }
 
-// Endpoint is an endpoint in words: address, then any of "here", "there", "ready", "unready", "draining", "ended",
+// Endpoint parses an endpoint: an address, then any of "here", "there", "ready", "unready", "draining", "ended",
 // "node:NAME", "zone:NAME".
 func Endpoint(words string) discoveryv1.Endpoint {
 	fields := strings.Fields(words)
@@ -80,7 +80,7 @@ func Endpoint(words string) discoveryv1.Endpoint {
 	return e
 }
 
-// Slice is a slice of New's port with endpoints in words.
+// Slice returns a slice of New's port, with endpoints as Endpoint parses them.
 func Slice(kind discoveryv1.AddressType, port int32, endpoints ...string) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{AddressType: kind, ObjectMeta: metav1.ObjectMeta{Name: "web-1"},
 		Ports: []discoveryv1.EndpointPort{{Name: new("http"), Port: new(port)}}}
@@ -90,7 +90,7 @@ func Slice(kind discoveryv1.AddressType, port int32, endpoints ...string) *disco
 	return s
 }
 
-// NodeAt is a Node whose agent is asked at a port of its addresses.
+// NodeAt returns a Node whose agent listens on a port of its addresses.
 func NodeAt(name string, agent int32, addresses ...string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	n.Status.DaemonEndpoints.KubeletEndpoint.Port = agent
