@@ -20,8 +20,8 @@ func crowd(n int) func(*corev1.Pod) {
 	}
 }
 
-// POD-164: of a Pod of 60 containers at most 8 are sent a signal within half a second, which is what a shim keeps up
-// with; all get it soon, each at least two seconds before it is killed, and the status tells of each end while others
+// POD-164: of a Pod of 60 containers, at most 8 are sent a signal within half a second, a rate that a shim keeps up
+// with; all get it soon, each at least two seconds before it is killed, and the status shows each end while others
 // still run.
 func TestManyContainersAreStoppedInTurns(t *testing.T) {
 	inWorld(t, func(w *world) {

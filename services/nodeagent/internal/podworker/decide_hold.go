@@ -8,15 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// namesake is another Pod of the same namespace and name of which something may run on this node.
+// namesake is another Pod of the same namespace and name that may have something running on this node.
 type namesake struct {
 	uid types.UID
-	// forgotten says that the API has no such Pod any more.
+	// forgotten means that the API no longer has the Pod.
 	forgotten bool
 }
 
-// holdReason says why a Pod must not start yet; empty if it may. listed says that the runtime has shown what it has
-// since the agent started: what an earlier agent has left running is unknown before.
+// holdReason returns why a Pod must not start yet; empty if it may. listed means that the runtime's containers were
+// listed since the agent started: what an earlier agent has left running is unknown before that.
 func holdReason(listed bool, namesakes []namesake) string {
 	if !listed {
 		return "waits until the container runtime has shown what runs on this node"

@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// longestPass is how long a pass may take: it looks, decides and begins what is to be done, which then takes its time
-// beside it.
+// longestPass is how long a pass may take: it observes, decides and starts operations, which run in goroutines of
+// their own.
 const longestPass = 5 * time.Minute
 
-// overdue says what is wrong if the oldest pass that is under way, zero for none, does not end.
+// overdue returns an error if oldest, when the longest-running pass began, is too long ago; zero means that none
+// runs.
 func overdue(oldest, now time.Time) error {
 	if oldest.IsZero() || now.Sub(oldest) <= longestPass {
 		return nil

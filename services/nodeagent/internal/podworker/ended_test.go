@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Each instance that exits is told of once, and not again by the agent that comes next.
+// Each instance that exits is reported once, and not again by the next agent.
 func TestEnded(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod())
@@ -32,7 +32,7 @@ func TestEnded(t *testing.T) {
 	})
 }
 
-// Whoever keeps something for a Pod hears once that no process of it is left, and not while it runs.
+// Stopped is called once when no process of a Pod is left, and not while one runs.
 func TestStoppedIsTold(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var told atomic.Int32

@@ -7,8 +7,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/observed"
 )
 
-// Listed says what the runtime has. A Pod that runs holds back all others of its name, whether the API still has it or
-// not, until it has stopped.
+// Listed takes in what the runtime runs. A running Pod holds back all others of its name until it has stopped,
+// whether the API still has it or not.
 func (p *Pool) Listed(pods []observed.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -27,7 +27,7 @@ func (p *Pool) Listed(pods []observed.Pod) {
 	}
 }
 
-// enter says why the Pod must not start yet. Once it may, it holds back the others of its name itself.
+// enter returns why the Pod must not start yet. Once it may, it holds back the others of its name itself.
 func (w *worker) enter() string {
 	p := w.pool
 	p.mu.Lock()
@@ -58,7 +58,7 @@ func (p *Pool) namesakesLocked(uid types.UID, name types.NamespacedName) []names
 // standsLocked reports whether something of the Pod may run.
 func (w *worker) standsLocked() bool { return w.updates.begun && !w.updates.view.Plan.Stopped }
 
-// freeLocked lets go on who waits for a Pod of that name.
+// freeLocked wakes the Pods of that name that wait to start.
 func (p *Pool) freeLocked(name types.NamespacedName) {
 	for _, w := range p.workers {
 		if !w.updates.begun && nameOf(w.updates.Allocated) == name {

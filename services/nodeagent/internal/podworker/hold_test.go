@@ -42,7 +42,7 @@ func uid(uid types.UID) func(*corev1.Pod) { return func(p *corev1.Pod) { p.UID =
 // slow makes containers of the Pods end only when they are killed.
 func slow(w *world) { w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true}) }
 
-// force takes the Pod from the API without asking the node; told says that the agent hears of it.
+// force deletes the Pod from the API without asking the node; told means that the agent hears of it.
 func (w *world) force(uid types.UID, told bool) {
 	w.mu.Lock()
 	delete(w.pods, uid)
@@ -52,7 +52,7 @@ func (w *world) force(uid types.UID, told bool) {
 	}
 }
 
-// neverTwo fails if at any time two containers of the Pods web run, and expects that the new one runs in the end.
+// neverTwo fails if at any time two containers of the Pods web run, and expects that the new one runs at the end.
 func (w *world) neverTwo(within time.Duration) {
 	w.t.Helper()
 	for end := time.Now().Add(within); ; w.after(100 * time.Millisecond) {
@@ -69,7 +69,7 @@ func (w *world) neverTwo(within time.Duration) {
 	}
 }
 
-// A Pod that was deleted by force and made again under its name starts when the first has stopped, at once.
+// A Pod that was deleted by force and recreated under its name starts as soon as the first has stopped.
 func TestForcedPodIsEndedBeforeTheNext(t *testing.T) {
 	inWorld(t, func(w *world) {
 		slow(w)
@@ -91,7 +91,7 @@ func TestForcedPodIsEndedBeforeTheNext(t *testing.T) {
 	})
 }
 
-// What a Pod leaves on the node besides processes holds up nobody: it has stopped.
+// What a Pod leaves on the node besides processes holds back no other Pod: the Pod has stopped.
 func TestHeldForProcessesAlone(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod())
@@ -108,7 +108,7 @@ func TestHeldForProcessesAlone(t *testing.T) {
 	})
 }
 
-// An agent that was paused hears of the new Pod before it hears that the old one has gone.
+// A paused agent hears of the new Pod before it hears that the old one is gone.
 func TestPausedAgentHearsOfTheNextFirst(t *testing.T) {
 	inWorld(t, func(w *world) {
 		slow(w)
@@ -125,8 +125,8 @@ func TestPausedAgentHearsOfTheNextFirst(t *testing.T) {
 	})
 }
 
-// An agent that starts knows of the old Pod by the runtime alone: the new one waits until the old one is adopted and
-// has stopped, and an agent that dies in the middle of that changes nothing.
+// An agent that starts knows of the old Pod only from the runtime: the new one waits until the old one is adopted
+// and has stopped, and the death of an agent in the middle of that changes nothing.
 func TestHeldAcrossRestarts(t *testing.T) {
 	inWorld(t, func(w *world) {
 		slow(w)
@@ -135,7 +135,7 @@ func TestHeldAcrossRestarts(t *testing.T) {
 		w.force("u1", false)
 		w.start()
 		w.put(newPod(uid("u2")))
-		w.after(time.Minute) // all Pods are not known yet
+		w.after(time.Minute) // not all Pods are known yet
 		if w.runtime.Live("u2", "m") != 0 || len(w.signals("TERM")) != 0 {
 			t.Fatalf("%d run of the new one; signals %v", w.runtime.Live("u2", "m"), w.signals("TERM"))
 		}
@@ -155,8 +155,8 @@ func TestHeldAcrossRestarts(t *testing.T) {
 	})
 }
 
-// Nothing starts before the runtime was listed, and a Pod of which only the disk knows holds up nobody; nor does one
-// that ended while nobody looked.
+// Nothing starts before the runtime's containers were listed. A Pod that only the disk knows holds back no other,
+// nor does one that ended while no agent looked.
 func TestHeldByNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod())
@@ -194,7 +194,7 @@ func TestHeldByNothing(t *testing.T) {
 	})
 }
 
-// A list from before a Pod went holds up nobody for ever: the Pod is adopted, and nothing of it is found.
+// A list from before a Pod ended does not hold back others forever: the Pod is adopted, and nothing of it is found.
 func TestHeldByAnOldList(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.pool.Listed([]observed.Pod{{UID: "u1", Namespace: "ns", Name: "web",
@@ -232,7 +232,7 @@ func noting(others *[]string) func(*corev1.Pod, []*corev1.Pod) *podstate.Outcome
 	}
 }
 
-// The node takes in a Pod that needs all of it while the one of its name that it follows is still ending.
+// The node admits a Pod that needs all of its resources while the earlier Pod of the same name is still ending.
 func TestAdmittedBesideItsForerunner(t *testing.T) {
 	inWorld(t, func(w *world) {
 		slow(w)

@@ -7,9 +7,9 @@ import (
 	"keelson.dev/services/nodeagent/internal/observed"
 )
 
-// A start that was cut off, in the runtime's words created or exited, has left a process that the runtime does not
-// know: the agent that comes next asks once, then ends it without the runtime, and starts or ends the Pod as if nothing
-// had been.
+// An interrupted start, whose instance the runtime lists as created or exited, has left a process that the runtime
+// does not know: the next agent calls the runtime once, then ends the process without it, and starts or ends the
+// Pod as usual.
 func TestWhatAnInterruptedStartLeavesIsEnded(t *testing.T) {
 	for _, state := range []observed.ContainerState{observed.Created, observed.Exited} {
 		for _, deleted := range []bool{false, true} {
@@ -22,7 +22,7 @@ func TestWhatAnInterruptedStartLeavesIsEnded(t *testing.T) {
 				}
 				w.start()
 				w.after(30 * time.Second)
-				// The removal of a container and that of its sandbox may both have to end it.
+				// The removals of a container and of its sandbox may both have to end it.
 				if got := w.signals("kill"); len(got) < 1 || len(got) > 2 {
 					t.Errorf("%s, deleted %v: killed without the runtime: %v", state, deleted, got)
 				}

@@ -16,7 +16,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/steps"
 )
 
-// Reasons of events, in the field's words.
+// Reasons of events, as the kubelet names them.
 const (
 	reasonBackOff       = "BackOff"
 	reasonCreated       = "Created"
@@ -53,7 +53,7 @@ func (j *job) prepare(ctx context.Context) outcome {
 		m.Prepared[step.Name] = true
 		delete(m.Released, step.Name)
 		switch {
-		case m.RefreshAt[step.Name].After(began): // what was asked for meanwhile is still to be done
+		case m.RefreshAt[step.Name].After(began): // a refresh requested meanwhile is still to be done
 		case refreshAt.IsZero():
 			delete(m.RefreshAt, step.Name)
 		default:
@@ -77,7 +77,7 @@ func (j *job) release(ctx context.Context) outcome {
 	}}
 }
 
-// step is the one that the action names.
+// step returns the step that the action names.
 func (j *job) step() steps.Step {
 	i := slices.IndexFunc(j.config.Preparation, func(s steps.Step) bool { return s.Name == j.action.Object })
 	return j.config.Preparation[i]
@@ -92,7 +92,7 @@ func (j *job) createSandbox(ctx context.Context) outcome {
 	if err == nil {
 		err = j.quietly(func() error {
 			return failpoint.Around("nodeagent/sandbox.create", func() error {
-				// Not cancelled half-way: what was begun is finished and then seen.
+				// Not cancelled half-way: what was begun is finished and then observed.
 				_, err := j.config.Runtime.RunSandbox(context.WithoutCancel(ctx), config, handler)
 				return err
 			})
@@ -143,7 +143,7 @@ func (j *job) removeContainer(ctx context.Context) outcome {
 	return j.removed("container", err)
 }
 
-// removed is what the removal of a sandbox or container ended with. That it failed is told, not that it was called off.
+// removed is the outcome of a removal of a sandbox or container. It records a failure, but not a cancellation.
 func (j *job) removed(what string, err error) outcome {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		j.warn(reasonFailedKillPod, "error removing %s: %s", what, err)
@@ -151,8 +151,9 @@ func (j *job) removed(what string, err error) outcome {
 	return outcome{err: err, reason: reasonFailedKillPod, observe: true}
 }
 
-// end makes sure that nothing of what could not be removed runs: a runtime that was interrupted may have a process of
-// which it does not know, or the other way round. What follows shows whether it has helped.
+// end makes sure that nothing still runs of a sandbox or container that could not be removed: an interrupted
+// runtime may have a process that it does not know, or list one that does not exist. The removal that follows shows
+// whether it has helped.
 func (j *job) end(ctx context.Context) {
 	var stopped, killed error
 	if j.action.ID == "" {
@@ -178,9 +179,9 @@ func (j *job) deletePod(ctx context.Context) outcome {
 	return outcome{}
 }
 
-// startContainer starts an instance, tells what became of that unless it was called off, and runs the instance's
-// postStart hook. It may be called off while it waits for the image or the hook, but not between creation and start; a
-// recall lets it get its images first.
+// startContainer starts an instance, reports the result unless it was called off, and runs the instance's postStart
+// hook. It may be called off while it waits for the image or the hook, but not between creation and start; a recall
+// lets it get its images first.
 func (j *job) startContainer(ctx context.Context) outcome {
 	e := j.action.Container
 	id, out := j.runContainer(ctx)
@@ -199,7 +200,8 @@ func (j *job) startContainer(ctx context.Context) outcome {
 	return hooked
 }
 
-// runContainer gets the image, creates the instance and starts it. It returns the instance's ID if that runs.
+// runContainer gets the image, creates the instance and starts it. It returns the ID of an instance that it
+// started.
 func (j *job) runContainer(ctx context.Context) (id string, out outcome) {
 	e := j.action.Container
 	sandbox, err := j.config.Steps.Sandbox(ctx, j.pod, j.sandboxAttempt())
@@ -254,7 +256,7 @@ func (j *job) runContainer(ctx context.Context) (id string, out outcome) {
 	return id, out
 }
 
-// rememberStreak notes that the container's back-off began anew with the attempt before this one.
+// rememberStreak notes that the container's back-off was reset at the attempt before this one.
 func (j *job) rememberStreak(m *podstate.Memory) {
 	if j.action.Streak != nil {
 		m.Streaks[j.action.Container.Spec.Name] = *j.action.Streak
@@ -279,7 +281,7 @@ func (j *job) sandboxAttempt() uint32 {
 	return 0
 }
 
-// targetID is the instance whose processes an ephemeral container asks to see.
+// targetID returns the instance whose processes an ephemeral container asks to see.
 func (j *job) targetID() string {
 	for i := range j.pod.Spec.EphemeralContainers {
 		if c := &j.pod.Spec.EphemeralContainers[i]; c.Name == j.action.Container.Spec.Name &&
@@ -294,7 +296,7 @@ func (j *job) targetID() string {
 
 func (j *job) runPostStart(ctx context.Context) outcome { return j.postStart(ctx, j.action.ID) }
 
-// postStart runs the hook. An instance whose hook fails is stopped; its restart policy says what follows.
+// postStart runs the hook. An instance whose hook fails is stopped; its restart policy decides what follows.
 func (j *job) postStart(ctx context.Context, id string) outcome {
 	c := j.action.Container.Spec
 	err := j.config.Hooks.PostStart(ctx, hooks.Target{Container: c, ContainerID: id, IP: j.podIP})

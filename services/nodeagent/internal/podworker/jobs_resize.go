@@ -15,10 +15,10 @@ import (
 	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
-// resize brings the Pod's cgroup and its running instances to the allocated size: it makes room in the cgroup, changes
-// the instances one after the other, and brings the cgroup to its size. Each step may be repeated; what is done is
-// remembered when another fails. Containers may start as soon as there is room for them, whatever keeps the rest from
-// going on.
+// resize brings the Pod's cgroup and its running instances to the allocated size: it makes room in the cgroup,
+// resizes the instances one after the other, and brings the cgroup to its final size. Each step may be repeated;
+// completed steps are remembered when a later one fails. Containers may start as soon as the cgroup has room for
+// them, even if the rest of the resize cannot go on.
 func (j *job) resize(ctx context.Context) outcome {
 	r := j.action.Resize
 	if err := j.resizeCgroup(r.Max); err != nil {
@@ -69,7 +69,7 @@ func remember(done map[string]sizes.Instance, actuated sizes.Size) func(*podstat
 func (j *job) mayLower(r *podstate.Resizing) error {
 	var limits []resize.LoweredLimit
 	lower := func(container, id string, before, after int64) error {
-		if after == 0 || before != 0 && after >= before { // 0 is no limit
+		if after == 0 || before != 0 && after >= before { // 0 means no limit
 			return nil
 		}
 		used, err := j.config.Steps.MemoryUsed(j.pod, id)

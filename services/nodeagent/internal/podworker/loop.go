@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// passes are those that workers are making now. Their lock is held for nothing else, so that they can be looked at
-// while all the rest is stuck.
+// passes are those that workers are making now. Their lock protects nothing else, so that they can be read while
+// everything else is stuck.
 type passes struct {
 	mu    sync.Mutex // guards begun
 	begun map[types.UID]time.Time
@@ -26,7 +26,7 @@ func (p *passes) end(uid types.UID) {
 	delete(p.begun, uid)
 }
 
-// oldest is when the pass began that has been under way longest; zero if there is none.
+// oldest returns when the longest-running pass began; zero if no pass is running.
 func (p *passes) oldest() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,5 +39,5 @@ func (p *passes) oldest() time.Time {
 	return oldest
 }
 
-// SyncLoop says what is wrong if a worker no longer gets to the end of its pass.
+// SyncLoop returns an error if a worker does not finish its pass.
 func (p *Pool) SyncLoop() error { return overdue(p.passes.oldest(), time.Now()) }

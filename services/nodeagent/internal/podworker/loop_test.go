@@ -25,8 +25,8 @@ func TestOverdue(t *testing.T) {
 	}
 }
 
-// A pass that does not end is seen although those of other Pods do, and is forgotten once it has ended. Pods that only
-// wait are not overdue, however long.
+// A pass that does not end is reported even if those of other Pods do end, and no longer once it has ended. Pods
+// that only wait are not overdue, however long.
 func TestSyncLoop(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod())

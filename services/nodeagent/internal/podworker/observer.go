@@ -8,30 +8,28 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// Observer is told what workers do, for whoever counts it. Its methods do not block, and many goroutines call them at
-// once.
+// Observer is told what workers do, for metrics. Its methods must not block; many goroutines call them at once.
 type Observer interface {
-	// Taken is told, once for each Pod that is new to the node, how long it waited for its worker.
+	// Taken is called once for each Pod that is new to the node, with the time that it waited for its worker.
 	Taken(waited time.Duration)
-	// Running is told, once for each Pod that is new to the node, how long it took from its arrival until it ran. Of
-	// one that never does it is not told.
+	// Running is called once for each Pod that is new to the node and runs, with the time from its arrival until then.
 	Running(took time.Duration)
-	// Synced is told how long a worker took from the pass that found something to do until nothing was under way.
+	// Synced is called with the time from the pass that found something to do until no operation was under way.
 	Synced(kind Sync, took time.Duration)
-	// SandboxStarted is told of each sandbox that was tried to be started, err says why it was not.
+	// SandboxStarted is called for each attempt to start a sandbox; err is its error.
 	SandboxStarted(err error)
-	// ContainerStarted is told of each instance that was tried to be started. reason says why it was not, in the word
-	// that the status of its container has; empty if it runs.
+	// ContainerStarted is called for each attempt to start an instance. reason is the waiting reason that the
+	// container's status gets for a failure; empty if the instance runs.
 	ContainerStarted(kind lifecycle.Kind, reason string)
-	// Ended is told once of each instance that has exited.
+	// Ended is called once for each instance that has exited.
 	Ended(kind lifecycle.Kind, c *observed.Container)
 }
 
 // Sync is why a worker has something to do.
 type Sync string
 
-// The kinds of syncs: a Pod that is new to the node, one that changed, one that is ended, and anything else that comes
-// to pass, such as a container that has exited or a volume that is brought up to date.
+// The kinds of syncs: for a Pod that is new to the node, one that changed, one that is ended, and any other event,
+// such as a container that has exited or a volume that is refreshed.
 const (
 	SyncCreate Sync = "create"
 	SyncUpdate Sync = "update"
@@ -39,14 +37,14 @@ const (
 	SyncSync   Sync = "sync"
 )
 
-// syncing is a sync under way; began is zero while there is none.
+// syncing is a sync under way; began is zero while none is.
 type syncing struct {
 	kind  Sync
 	began time.Time
 }
 
-// decideSync says why a worker has something to do: fresh Pods are new to the node and have not been worked on yet,
-// seen is the generation that was worked on last.
+// decideSync returns why a worker has something to do. fresh means that the Pod is new to the node and that nothing
+// was started for it yet; seen is the generation of the last sync.
 func decideSync(goal podstate.Goal, fresh bool, generation, seen int64) Sync {
 	switch {
 	case goal != podstate.Run:
@@ -59,8 +57,8 @@ func decideSync(goal podstate.Goal, fresh bool, generation, seen int64) Sync {
 	return SyncSync
 }
 
-// noteSync takes the end of a pass that began at a time into the sync that it is part of, and tells of one that is
-// over. The end of a Pod is a sync of its own, whatever was under way.
+// noteSync adds a pass that began at that time to the current sync, and reports a sync that is over. Ending a Pod
+// is a sync of its own, even if another one was under way.
 func (w *worker) noteSync(began, now time.Time, goal podstate.Goal) {
 	underWay := !w.syncing.began.IsZero()
 	if underWay && (len(w.ops) == 0 || goal != podstate.Run && w.syncing.kind != SyncKill) {

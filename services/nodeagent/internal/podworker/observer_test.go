@@ -38,7 +38,7 @@ func (w observerOf) Ended(kind lifecycle.Kind, c *observed.Container) {
 	w.ended = append(w.ended, fmt.Sprintf("%s %s %d", kind, c.Name, c.ExitCode))
 }
 
-// An observer hears what becomes of a Pod: how long it took to run, each try to start something of it, and what kept
+// An observer hears how a Pod fares: how long it took to run, each attempt to start something of it, and what kept
 // its worker busy for how long, from the first thing to do to the last.
 func TestObserver(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -86,7 +86,7 @@ func TestObserver(t *testing.T) {
 	})
 }
 
-// Each sync is of one kind; the end of a Pod goes before anything else, and a new Pod before its changes.
+// Each sync is of one kind; the end of a Pod takes precedence, then a new Pod, then its changes.
 func TestDecideSync(t *testing.T) {
 	for _, row := range []struct {
 		goal             podstate.Goal

@@ -19,20 +19,20 @@ import (
 type operation struct {
 	cancel   context.CancelFunc
 	deadline time.Time
-	// size is what a start gives its instance.
+	// size is the size that a start gives its instance.
 	size *sizes.Instance
-	// shorten, if it is set, moves the deadline of a stop forward.
+	// shorten, if set, moves the deadline of a stop forward.
 	shorten func(time.Time)
 	done    chan struct{}
 
-	mu sync.Mutex // guards all below
-	// committed says that it goes on to its effects: before, it only gets what it needs.
+	mu sync.Mutex // guards all fields below
+	// committed means that the operation proceeds to its effects: before that, it only fetches what it needs.
 	committed bool
 	recalled  bool
 }
 
-// recall calls the operation off. One that is not committed goes on to get what it needs, but no further; recall says
-// whether it has just become such a one.
+// recall calls the operation off. One that is not committed goes on to fetch what it needs, but no further; recall
+// reports whether the operation has just become recalled in this way.
 func (o *operation) recall() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -45,7 +45,7 @@ func (o *operation) recall() bool {
 	return !before
 }
 
-// commit says whether the operation may go on to its effects.
+// commit reports whether the operation may proceed to its effects.
 func (o *operation) commit() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -53,19 +53,19 @@ func (o *operation) commit() bool {
 	return o.committed
 }
 
-// op is the operation as decisions see it.
+// op returns the operation as decisions see it.
 func (o *operation) op() podstate.Op {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return podstate.Op{Deadline: o.deadline, Recalled: o.recalled, Size: o.size}
 }
 
-// outcome is what an operation ended with.
+// outcome is the result of an operation.
 type outcome struct {
 	err error
 	// reason is the fault's reason if err is set.
 	reason string
-	// observe says that the runtime's state may have changed.
+	// observe means that the runtime's state may have changed.
 	observe  bool
 	remember func(*podstate.Memory)
 }
@@ -99,7 +99,7 @@ func (w *worker) begin(ctx context.Context, a podstate.Action) {
 	}()
 }
 
-// jobFor returns the function that carries an action out. It is given copies of what the worker knows, because the
+// jobFor returns the function that carries out an action. It works on copies of what the worker knows, because the
 // worker goes on meanwhile.
 func (w *worker) jobFor(a podstate.Action, o *operation) func(context.Context) outcome {
 	job := &job{pool: w.pool, config: w.config, action: a, commit: o.commit, pod: w.pod, atMax: w.atMax(),
@@ -135,7 +135,7 @@ func (w *worker) jobFor(a podstate.Action, o *operation) func(context.Context) o
 	}
 }
 
-// report puts the end of an operation into the worker's updates.
+// report adds the end of an operation to the worker's updates.
 func (w *worker) report(key podstate.Key, out outcome) {
 	r := result{key: key, observe: out.observe, remember: out.remember}
 	if out.err != nil && !errors.Is(out.err, context.Canceled) {
@@ -148,15 +148,15 @@ func (w *worker) report(key podstate.Key, out outcome) {
 	w.wakeUp()
 }
 
-// stopAll ends the operations because the agent stops.
+// stopAll cancels the operations because the agent stops.
 func (w *worker) stopAll() {
 	for _, o := range w.ops {
 		o.cancel()
 	}
 }
 
-// awaitAtMost bounds the wait for calls to the runtime when the agent stops. Whatever is cut short then is taken up by
-// the next agent, as after a crash.
+// awaitAtMost bounds the wait for calls to the runtime when the agent stops. The next agent takes up what is cut
+// short, as after a crash.
 const awaitAtMost = 10 * time.Second
 
 // await returns when no operation is under way.
@@ -171,21 +171,22 @@ func (w *worker) await() {
 	}
 }
 
-// job is one action with what it was decided from. It runs beside the worker and touches none of its fields.
+// job is one action with the state that it was decided from. It runs beside the worker and touches none of its
+// fields.
 type job struct {
 	pool   *Pool
 	config *Config
 	action podstate.Action
-	// commit says whether the operation may go on from what it gets to its effects.
+	// commit reports whether the operation may proceed from fetching to its effects.
 	commit func() bool
 	pod    *corev1.Pod
-	// atMax is the Pod at the size that has room for all between which it is resized.
+	// atMax is the Pod at a size that has room for both sizes between which it is being resized.
 	atMax   *corev1.Pod
 	podIP   string
 	podIPs  []string
 	seen    observed.Pod
 	updates *updates // guarded by pool.mu
-	// signals holds an entry for each signal to a container of the Pod that is under way.
+	// signals holds an entry for each signal being sent to a container of the Pod.
 	signals chan struct{}
 }
 
@@ -199,7 +200,7 @@ func (j *job) warn(reason, format string, args ...any) {
 	j.config.Events.Record(j.pod, j.action.Container.Path, events.Warning(reason, format, args...))
 }
 
-// quietly does something to the runtime of which the worker need not hear by events: it looks again at the end anyway.
+// quietly runs a call to the runtime whose events need not wake the worker: it observes the Pod at the end anyway.
 func (j *job) quietly(do func() error) error {
 	j.pool.mu.Lock()
 	j.updates.quiet++

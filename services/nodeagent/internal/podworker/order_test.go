@@ -35,7 +35,7 @@ func TestSidecarsStopLast(t *testing.T) {
 	})
 }
 
-// POD-246: a main container that does not end leaves its sidecars the least period only.
+// POD-246: a main container that does not end leaves its sidecars only the minimum grace period.
 func TestSidecarsLoseTheirTime(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true})

@@ -29,24 +29,25 @@ import (
 type Steps interface {
 	// Sandbox returns the configuration of a sandbox and its runtime handler.
 	Sandbox(ctx context.Context, pod *corev1.Pod, attempt uint32) (*cri.PodSandboxConfig, error)
-	// Handler returns the name of the runtime's way to run the Pod; empty is the default.
+	// Handler returns the name of the runtime handler for the Pod; empty is the default.
 	Handler(ctx context.Context, pod *corev1.Pod) (string, error)
 	// Image makes sure that the container's image is on the node.
 	Image(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, sandbox *cri.PodSandboxConfig) (runtime.Image, error)
-	// VolumeImages makes sure of the images that the container mounts as volumes: their IDs by the volumes' names.
+	// VolumeImages makes sure of the images that the container mounts as volumes. It returns their IDs by the volumes'
+	// names.
 	VolumeImages(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, sandbox *cri.PodSandboxConfig) (
 		map[string]string, error)
 	// Container returns the configuration of a container instance.
 	Container(ctx context.Context, in steps.ContainerInput) (*cri.ContainerConfig, error)
 	// Kill ends all processes of an instance without the runtime. It is for instances that the runtime cannot end.
 	Kill(pod *corev1.Pod, containerID string) error
-	// ResizeCgroup gives the Pod's cgroup the limits of the Pod's size.
+	// ResizeCgroup sets the limits of the Pod's cgroup to the Pod's size.
 	ResizeCgroup(pod *corev1.Pod) error
-	// Limits returns what a running instance of the container is limited to.
+	// Limits returns the limits of a running instance of the container.
 	Limits(pod *corev1.Pod, container *corev1.Container) *cri.LinuxContainerResources
-	// MemoryUsed returns the memory in bytes that an instance needs; without an ID it is that of the whole Pod.
+	// MemoryUsed returns the memory in bytes that an instance uses; without an ID, the memory that the whole Pod uses.
 	MemoryUsed(pod *corev1.Pod, containerID string) (uint64, error)
-	// Forget takes away what outlives the containers: logs. It is called last.
+	// Forget removes what outlives the containers: logs. It is called last.
 	Forget(ctx context.Context, pod *corev1.Pod) error
 	// Message returns the termination message of an instance that has exited.
 	Message(pod *corev1.Pod, e lifecycle.Entry, c *observed.Container) string
@@ -62,12 +63,12 @@ type Hooks interface {
 type Probes interface {
 	// Sync makes probes run exactly for these instances of the Pod.
 	Sync(pod types.UID, targets []probe.Target)
-	// Result returns what the probes of an instance amount to; ok is false for one that is not probed.
+	// Result returns the combined result of an instance's probes; ok is false for one that is not probed.
 	Result(containerID string) (result probe.Result, ok bool)
 }
 
-// Statuses takes statuses to the API. Publish does not block; a later status of a Pod takes the place of an earlier
-// one. A brief status will be followed by another one soon.
+// Statuses writes statuses to the API. Publish does not block; a later status of a Pod replaces an earlier one. A
+// brief status will be followed by another one soon.
 type Statuses interface {
 	Publish(pod *corev1.Pod, status corev1.PodStatus, brief bool)
 	// Delete removes the object, with its UID as precondition. A nil error means that no object of the UID is left.
@@ -81,12 +82,12 @@ type Recorder interface {
 	Record(pod *corev1.Pod, fieldPath string, e events.Event)
 }
 
-// Config is what workers work with.
+// Config is what workers need.
 type Config struct {
 	Log     *zap.Logger
 	Runtime runtime.Runtime
-	// Preparation is what a Pod stands on, set up in this order and taken down in the reverse, when no process of the
-	// Pod is left. Each step has its own back-off.
+	// Preparation are the steps that prepare the node for a Pod, set up in this order and taken down in reverse when
+	// no process of the Pod is left. Each step has its own back-off.
 	Preparation []steps.Step
 	Steps       Steps
 	Hooks       Hooks
@@ -94,19 +95,19 @@ type Config struct {
 	Statuses    Statuses
 	Events      Recorder
 	Records     *checkpoint.Store
-	// Admit decides whether the node takes a Pod in, given those that it has; nil means yes.
+	// Admit decides whether the node admits a Pod beside the others that it has; nil admits all.
 	Admit func(pod *corev1.Pod, others []*corev1.Pod) *podstate.Outcome
 	// Allocatable is what the node has for Pods: resizes stay within it.
 	Allocatable func() corev1.ResourceList
-	// PinsCPUs says that Guaranteed Pods have processors of their own.
+	// PinsCPUs means that Guaranteed Pods have CPUs of their own.
 	PinsCPUs bool
-	// Devices says how the devices of a Pod's containers are, by container; nil: there are none.
+	// Devices returns the status of the devices of a Pod's containers, by container; nil means no devices.
 	Devices func(uid types.UID) map[string][]corev1.ResourceStatus
 	// Observer is told what workers do.
 	Observer Observer
-	// Stopped is called when no process of a Pod is left, nor can one appear; it may not block. Nil tells nobody.
+	// Stopped, unless nil, is called when no process of a Pod is left and none can appear; it must not block.
 	Stopped func(uid types.UID)
-	// Gone is called when nothing of a Pod is left and its worker has ended; nil tells nobody.
+	// Gone, unless nil, is called when nothing of a Pod is left and its worker has ended.
 	Gone func(pod *corev1.Pod)
 	// HostIPs are the node's addresses.
 	HostIPs func() []string

@@ -15,31 +15,32 @@ import (
 	"keelson.dev/services/nodeagent/internal/resize"
 )
 
-// Pool is all workers of a node.
+// Pool holds all workers of a node.
 type Pool struct {
 	ctx    context.Context
 	config Config
-	// steps are the names of the preparation's, in their order.
+	// steps are the names of the preparation steps, in their order.
 	steps []string
 
 	mu      sync.Mutex // guards workers and every worker's updates
 	workers map[types.UID]*worker
-	// deleted holds Pods that this pool has deleted until the API says so too: a late version of them starts nothing.
+	// deleted holds Pods that this pool has deleted until the API confirms it: a late version of them starts nothing.
 	deleted map[types.UID]bool
 	running sync.WaitGroup
-	// resizing holds the Pods that desire another size than they were allocated; settled says that all Pods are known.
+	// resizing holds the Pods whose desired size differs from the allocated one; settled means that all Pods are
+	// known.
 	resizing map[types.UID]bool
 	settled  bool
-	// listed says that the runtime was listed since the agent started, live which Pods ran then.
+	// listed means that the runtime's containers were listed since the agent started; live are the Pods that ran then.
 	listed bool
 	live   map[types.UID]types.NamespacedName
-	// began is when the pool did.
+	// began is when the pool was created.
 	began  time.Time
 	passes passes
 }
 
-// NewPool returns an empty pool. Its workers stop when ctx ends, and leave their containers as they are: whoever comes
-// next adopts them.
+// NewPool returns an empty pool. Its workers stop when ctx ends, and leave their containers as they are: the next
+// agent adopts them.
 func NewPool(ctx context.Context, config Config) *Pool {
 	p := &Pool{ctx: ctx, config: config, workers: map[types.UID]*worker{}, deleted: map[types.UID]bool{},
 		resizing: map[types.UID]bool{}, live: map[types.UID]types.NamespacedName{}, began: time.Now(),
@@ -50,8 +51,8 @@ func NewPool(ctx context.Context, config Config) *Pool {
 	return p
 }
 
-// Set takes a Pod, new or changed. An older version than the known one is ignored. known says that the node has run
-// the Pod before: it is not admitted again, and what the runtime has of it is looked at first.
+// Set takes in a Pod, new or changed. It ignores a version older than the known one. known means that the node has
+// run the Pod before: the Pod is not admitted again, and its worker first observes what the runtime has of it.
 func (p *Pool) Set(pod *corev1.Pod, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +70,7 @@ func (p *Pool) Set(pod *corev1.Pod, known bool) {
 	}
 	w = newWorker(p, pod)
 	if !known && pod.Status.StartTime == nil && !podview.IsTerminal(pod) && !podview.IsTerminating(pod) {
-		w.stale = false // the runtime has nothing of it
+		w.stale = false // the runtime has nothing of the Pod
 		if p.config.Admit != nil {
 			w.refused = p.config.Admit(pod, p.othersLocked(nameOf(pod)))
 		}
@@ -79,7 +80,7 @@ func (p *Pool) Set(pod *corev1.Pod, known bool) {
 	p.resizeLocked()
 }
 
-// Remove says that the API has no object of the UID any more.
+// Remove notes that the API has no object of the UID any more.
 func (p *Pool) Remove(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +105,8 @@ func (p *Pool) removeLocked(uid types.UID) {
 	}
 }
 
-// Evict ends a Pod that the node can no longer bear. One that has ended, or is ended already, stays as it is.
+// Evict ends a Pod that the node can no longer support. It leaves a Pod that has ended or is being evicted as it
+// is.
 func (p *Pool) Evict(uid types.UID, why podstate.Outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +123,7 @@ func (p *Pool) Knows(uid types.UID) bool {
 	return p.workers[uid] != nil || p.deleted[uid]
 }
 
-// Adopt takes over a Pod of which the node has something but the API has no object: it is brought down. Its name may
+// Adopt takes over a Pod that has something on the node but no object in the API, and brings it down. Its name may
 // be unknown.
 func (p *Pool) Adopt(uid types.UID, namespace, name string) {
 	p.mu.Lock()
@@ -138,7 +140,7 @@ func (p *Pool) Adopt(uid types.UID, namespace, name string) {
 	p.startLocked(w)
 }
 
-// Wake says that the runtime's state of a Pod has changed. It returns false if the pool has no such Pod.
+// Wake notes that the runtime's state of a Pod has changed. It returns false if the pool has no such Pod.
 func (p *Pool) Wake(uid types.UID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,7 +155,7 @@ func (p *Pool) Wake(uid types.UID) bool {
 	return true
 }
 
-// Refresh makes a Pod bring its volumes up to date soon.
+// Refresh makes a Pod refresh its volumes soon.
 func (p *Pool) Refresh(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,7 +165,7 @@ func (p *Pool) Refresh(uid types.UID) {
 	}
 }
 
-// Networked says that the network of Pods has come: what failed for want of it is tried again at once.
+// Networked notes that the network of Pods has become ready: what failed for lack of it is tried again at once.
 func (p *Pool) Networked() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,7 +175,7 @@ func (p *Pool) Networked() {
 	}
 }
 
-// Pods returns the newest known versions of all Pods, those that are going included.
+// Pods returns the newest known versions of all Pods, including those that are being removed.
 func (p *Pool) Pods() []*corev1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -211,8 +213,8 @@ func (p *Pool) Active() map[*corev1.Pod]bool {
 	return out
 }
 
-// othersLocked returns the Pods that hold resources of the node beside one of that name, which does not start before
-// the others of its name have stopped.
+// othersLocked returns the Pods that hold resources of the node beside one of that name. It leaves out the others
+// of that name, which must stop before this one starts.
 func (p *Pool) othersLocked(name types.NamespacedName) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, w := range p.workers {
@@ -223,8 +225,8 @@ func (p *Pool) othersLocked(name types.NamespacedName) []*corev1.Pod {
 	return out
 }
 
-// activeLocked reports whether the Pod holds resources of the node. One that the node has ended holds none when no
-// process of it is left, even if the API cannot be told.
+// activeLocked reports whether the Pod holds resources of the node. A Pod that the node has ended holds none when
+// no process of it is left, even if the API cannot be told.
 func (w *worker) activeLocked() bool {
 	return !podview.IsTerminal(w.updates.Allocated) && !w.rejected && !w.updates.view.Plan.Stopped
 }
@@ -236,7 +238,7 @@ func (p *Pool) startLocked(w *worker) {
 	p.running.Go(func() { w.run(p.ctx) })
 }
 
-// forget drops a worker that has come to its end.
+// forget drops a worker that has ended.
 func (p *Pool) forget(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -258,18 +260,18 @@ func newer(pod, old *corev1.Pod) bool {
 	return err != nil || order > 0
 }
 
-// updates is what others hand to a worker, and what it shows them; the pool's lock guards it.
+// updates is what other goroutines pass to a worker, and the view that it shows them; the pool's lock guards it.
 type updates struct {
 	resize.Allocation
 	removed bool
 	observe bool
 	refresh bool
-	// networked says that the network of Pods has come.
+	// networked means that the network of Pods has become ready.
 	networked bool
 	// evicted is why the node ends the Pod.
 	evicted *podstate.Outcome
 	results []result
-	// begun says that something of the Pod may run, until its plan says that it has stopped.
+	// begun means that something of the Pod may run, until its plan says that it has stopped.
 	begun bool
 	// quiet counts the operations during which runtime events do not wake the worker.
 	quiet int
@@ -279,7 +281,7 @@ type updates struct {
 // result is the end of an operation.
 type result struct {
 	key podstate.Key
-	// observe says that the runtime's state may have changed.
+	// observe means that the runtime's state may have changed.
 	observe bool
 	fault   *podstate.Fault
 	// remember changes the worker's memory.

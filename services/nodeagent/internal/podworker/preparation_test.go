@@ -19,8 +19,8 @@ func (w *world) failStep(what string, err error) {
 	w.fail[what] = err
 }
 
-// What a Pod stands on is set up in order and taken down in reverse. A step that fails waits its own back-off (1 s, 2
-// s, 4 s) and holds up those behind it; those before it are not repeated.
+// Steps are set up in order and taken down in reverse. A step that fails waits its own back-off (1 s, 2 s, 4 s) and
+// delays the later ones; the earlier ones are not repeated.
 func TestPreparation(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.failStep("Prepare volumes", errors.New("not there"))
@@ -48,7 +48,7 @@ func TestPreparation(t *testing.T) {
 	})
 }
 
-// SAF-120: a change that comes while a step is being brought up to date is not lost.
+// SAF-120: a change that comes while a step is being refreshed is not lost.
 func TestRefreshDuringRefresh(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ran := 0
@@ -76,7 +76,7 @@ func TestRefreshDuringRefresh(t *testing.T) {
 	})
 }
 
-// Operations show as people have come to know them.
+// Views show operations in the familiar form.
 func TestOperationsShow(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.failStep("Prepare volumes", errors.New("not there"))

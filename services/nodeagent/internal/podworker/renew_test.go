@@ -10,8 +10,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// SAF-120: a change of labels or annotations reaches the files of downward API volumes; a change of the status does not
-// make the volumes be set up again.
+// SAF-120: a change of labels or annotations reaches the files of downward API volumes; a change of the status does
+// not set up the volumes again.
 func TestRenewRefreshesWhatVolumesShow(t *testing.T) {
 	base := func() *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Generation: 1, Labels: map[string]string{"a": "1"},
@@ -39,7 +39,7 @@ func TestRenewRefreshesWhatVolumesShow(t *testing.T) {
 	}
 }
 
-// POD-084: a Pod that waits for a missing object goes on as soon as it is there.
+// POD-084: a Pod that waits for a missing object goes on as soon as the object exists.
 func TestRefreshTriesAgainAtOnce(t *testing.T) {
 	fault := podstate.Fault{Count: 5, At: time.Now()}
 	step, other := podstate.Key{Kind: podstate.Prepare, Object: "volumes"}, podstate.Key{Kind: podstate.StopContainer,

@@ -18,7 +18,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/status"
 )
 
-// Settle says that all Pods of the node are known: from now on resizes are decided upon.
+// Settle notes that all Pods of the node are known: from now on the pool decides on resizes.
 func (p *Pool) Settle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -26,7 +26,7 @@ func (p *Pool) Settle() {
 	p.resizeLocked()
 }
 
-// acceptLocked takes a version of the worker's Pod in.
+// acceptLocked takes in a version of the worker's Pod.
 func (p *Pool) acceptLocked(w *worker, pod *corev1.Pod) {
 	if w.updates.Accept(pod) {
 		p.resizing[w.uid] = true
@@ -35,7 +35,7 @@ func (p *Pool) acceptLocked(w *worker, pod *corev1.Pod) {
 	}
 }
 
-// resizeLocked decides upon the resizes that Pods wait for.
+// resizeLocked decides on the resizes that Pods wait for.
 func (p *Pool) resizeLocked() {
 	if len(p.resizing) == 0 || !p.settled {
 		return
@@ -69,7 +69,7 @@ func (p *Pool) answerLocked(uid types.UID, verdict resize.Verdict) {
 	}
 }
 
-// notedSize is what an earlier agent noted that it had allocated; nil if it did not.
+// notedSize returns the size that an earlier agent recorded as allocated; nil if it recorded none.
 func (w *worker) notedSize() *sizes.Size {
 	if w.saved.Resize == nil {
 		return nil
@@ -77,7 +77,7 @@ func (w *worker) notedSize() *sizes.Size {
 	return &w.saved.Resize.Allocated
 }
 
-// takeSize follows a change of the size that the node allocates the Pod, before anything is done about it.
+// takeSize records a change of the size that the node allocates the Pod, before anything is done about it.
 func (w *worker) takeSize(pod *corev1.Pod) {
 	if sizes.Same(w.pod, pod) {
 		return
@@ -90,7 +90,7 @@ func (w *worker) takeSize(pod *corev1.Pod) {
 		describeResize(pod, nil)))
 }
 
-// atMax is the Pod at the size that has room for the one that its cgroup has and for the one that it was allocated.
+// atMax returns the Pod at a size that has room for both its cgroup's size and the allocated one.
 func (w *worker) atMax() *corev1.Pod {
 	if w.memory.Resize.Cgroup == nil {
 		return w.pod
@@ -98,7 +98,7 @@ func (w *worker) atMax() *corev1.Pod {
 	return w.memory.Resize.Max(sizes.Of(w.pod)).Apply(w.pod)
 }
 
-// followResize reports what has become of resizes.
+// followResize records events about the progress of resizes.
 func (w *worker) followResize(plan podstate.Plan) {
 	if w.pending != nil && w.pending.Reason != w.reportedPending {
 		reason := reasonResizeDeferred
@@ -118,7 +118,7 @@ func (w *worker) followResize(plan podstate.Plan) {
 	w.resizing = plan.Resizing
 }
 
-// resizeState is what the Pod's status tells of resizes.
+// resizeState returns what the Pod's status reports about resizes.
 func (w *worker) resizeState() status.Resize {
 	state := status.Resize{Actuation: w.memory.Resize, Problem: w.memory.Faults[podstate.ResizeKey].Message}
 	if w.pending != nil {
@@ -128,7 +128,7 @@ func (w *worker) resizeState() status.Resize {
 	return state
 }
 
-// noteRestart remembers that an instance ends for a restart at another size, before it ends.
+// noteRestart records that an instance ends for a restart at another size, before it ends.
 func (w *worker) noteRestart(a podstate.Action) {
 	if a.Kind != podstate.StopContainer || a.Reason != podstate.ReasonResize {
 		return
@@ -137,7 +137,7 @@ func (w *worker) noteRestart(a podstate.Action) {
 	w.saveRecord()
 }
 
-// resizeRecord is what a later agent must know of the Pod's resizes; nil if there were none.
+// resizeRecord returns what a later agent must know of the Pod's resizes; nil if there were none.
 func (w *worker) resizeRecord() *checkpoint.Resize {
 	r := &w.memory.Resize
 	if w.saved.Resize == nil && r.Cgroup == nil && w.pending == nil {
@@ -147,7 +147,7 @@ func (w *worker) resizeRecord() *checkpoint.Resize {
 		Restarted: slices.Sorted(maps.Keys(r.Restarted))}
 }
 
-// restoreResize takes over what an earlier agent kept.
+// restoreResize takes over what an earlier agent recorded.
 func (w *worker) restoreResize(record *checkpoint.Resize) {
 	if record == nil {
 		return
@@ -158,7 +158,7 @@ func (w *worker) restoreResize(record *checkpoint.Resize) {
 	}
 }
 
-// describeResize is a resize as the field's events show it.
+// describeResize describes a resize as the kubelet's events do.
 func describeResize(pod *corev1.Pod, problem error) string {
 	type container struct {
 		Name      string                      `json:"name"`

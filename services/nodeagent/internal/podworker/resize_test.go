@@ -18,7 +18,7 @@ func amounts(cpu, memory string) corev1.ResourceList {
 		corev1.ResourceMemory: resource.MustParse(memory)}
 }
 
-// asks makes the Pod's first container ask for so much, and be limited to it.
+// asks makes the Pod's first container request, and be limited to, these amounts.
 func asks(cpu, memory string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: amounts(cpu, memory),
@@ -31,7 +31,7 @@ func named(uid string, priority int32) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.UID, p.Name, p.Spec.Priority = types.UID(uid), uid, &priority }
 }
 
-// resize asks the API for another size.
+// resize requests another size from the API.
 func (w *world) resize(uid types.UID, edit func(*corev1.Pod)) {
 	pod := w.get(uid).DeepCopy()
 	edit(pod)
@@ -47,15 +47,15 @@ func (w *world) condition(uid types.UID, kind corev1.PodConditionType) string {
 	return string(c.Status) + " " + c.Reason + ": " + c.Message
 }
 
-// has is what the status says of the first container: what it was allocated and what it has.
+// has returns what the status reports of the first container: what it was allocated and what it has.
 func (w *world) has(uid types.UID) string {
 	s := w.get(uid).Status.ContainerStatuses[0]
 	return s.AllocatedResources.Cpu().String() + " " + s.Resources.Limits.Cpu().String() + " " +
 		s.Resources.Limits.Memory().String()
 }
 
-// What is being started when a resize begins comes up at the earlier size: the resize goes on until it has the new one,
-// and its end is told once.
+// A container that is being started when a resize begins comes up at the earlier size: the resize goes on until it
+// has the new one, and its end is reported once.
 func TestResizeWhileAContainerStarts(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.runtime.SetDelay("StartContainer", 5*time.Second)
@@ -77,7 +77,7 @@ func TestResizeWhileAContainerStarts(t *testing.T) {
 	})
 }
 
-// DEP-214: a container that runs gets another size without a restart; the Pod's cgroup is never narrower than it.
+// DEP-214: a running container is resized without a restart; the Pod's cgroup is never smaller than the container.
 func TestResizeInPlace(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod(asks("1", "64Mi")))
@@ -102,7 +102,8 @@ func TestResizeInPlace(t *testing.T) {
 	})
 }
 
-// DEP-214: a Pod whose node has no room keeps what it has until there is; one that asks for more than the node is told.
+// DEP-214: a Pod whose node has no room keeps its size until there is room; the status says so if it asks for more
+// than the node.
 func TestResizeDeferred(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod(asks("1", "64Mi")))
@@ -118,7 +119,7 @@ func TestResizeDeferred(t *testing.T) {
 			"True Infeasible: Node didn't have enough capacity: cpu, requested: 4001, capacity: 4000")
 		w.resize("u1", asks("4", "64Mi"))
 		w.after(time.Second)
-		w.start() // an agent that comes later must not give it away before it knows all Pods
+		w.start() // the next agent must not give the room away before it knows all Pods
 		w.after(time.Second)
 		w.expect("status", []string{w.has("u1")}, "1 1 64Mi")
 		w.expect("updates", w.signals("UpdateContainer"))
@@ -131,7 +132,7 @@ func TestResizeDeferred(t *testing.T) {
 	})
 }
 
-// DEP-214: what is deferred stays so for the next agent, also of a container that has never run.
+// DEP-214: a deferred resize stays deferred for the next agent, also of a container that has never run.
 func TestResizeDeferredBeforeTheStart(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mu.Lock()
@@ -150,7 +151,7 @@ func TestResizeDeferredBeforeTheStart(t *testing.T) {
 	})
 }
 
-// DEP-214: room also comes from a Pod that the API has forgotten, when nothing of it is left.
+// DEP-214: a Pod that the API has forgotten also makes room, when nothing of it is left.
 func TestResizeAfterAForcedDeletion(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod(asks("1", "64Mi")))
@@ -167,7 +168,7 @@ func TestResizeAfterAForcedDeletion(t *testing.T) {
 	})
 }
 
-// DEP-214: of the resizes that wait, that of the Pod with the higher priority comes first.
+// DEP-214: of the waiting resizes, that of the Pod with the higher priority comes first.
 func TestResizeByPriority(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod(asks("1", "64Mi"), named("low", 1)))
@@ -186,8 +187,8 @@ func TestResizeByPriority(t *testing.T) {
 	})
 }
 
-// DEP-214: a container whose policy asks for it is restarted, once, whatever its code is and without a back-off, and
-// the cgroup has room for both of its sizes until then.
+// DEP-214: a container whose policy requires it is restarted, once, regardless of its exit code and without a
+// back-off; until then the cgroup has room for both of its sizes.
 func TestResizeByRestart(t *testing.T) {
 	for _, policy := range []corev1.RestartPolicy{corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure} {
 		t.Run(string(policy), func(t *testing.T) {
@@ -198,7 +199,7 @@ func TestResizeByRestart(t *testing.T) {
 						{ResourceName: "memory", RestartPolicy: corev1.RestartContainer}}
 				}))
 				w.after(time.Second)
-				w.resize("u1", asks("2", "64Mi")) // of CPU the policy says nothing
+				w.resize("u1", asks("2", "64Mi")) // the policy does not mention CPU
 				w.after(time.Second)
 				w.resize("u1", asks("2", "32Mi"))
 				w.after(time.Second)
@@ -225,7 +226,7 @@ func TestResizeByRestart(t *testing.T) {
 	}
 }
 
-// DEP-214: a memory limit is not lowered below what is in use; it is when that has gone down.
+// DEP-214: a memory limit is not lowered below the memory in use; it is lowered once the use has gone down.
 func TestResizeBelowUse(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod(asks("1", "64Mi")))
@@ -246,7 +247,7 @@ func TestResizeBelowUse(t *testing.T) {
 	})
 }
 
-// DEP-214: an agent that ends at any step of a resize is followed by one that neither loses nor repeats it.
+// DEP-214: if an agent ends at any step of a resize, the next one neither loses nor repeats the resize.
 func TestResizeSurvivesTheAgent(t *testing.T) {
 	for _, step := range []string{"ResizeCgroup", "UpdateContainer", "none"} {
 		t.Run(step, func(t *testing.T) {
@@ -281,7 +282,7 @@ func TestResizeSurvivesTheAgent(t *testing.T) {
 	}
 }
 
-// DEP-214: what the API asks for while no agent looks is decided upon by the next one.
+// DEP-214: the next agent decides on what the API asks for while no agent runs.
 func TestResizeWhileTheAgentIsAway(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod(asks("1", "64Mi")))
@@ -298,8 +299,8 @@ func TestResizeWhileTheAgentIsAway(t *testing.T) {
 	})
 }
 
-// DEP-214: an agent that comes between the end of an instance and its restart at another size restarts it, though its
-// Pod would not have followed a success with another instance.
+// DEP-214: an agent that starts between the end of an instance and its restart at another size restarts it, even
+// where the Pod's policy would not restart it after a success.
 func TestRestartToResizeSurvivesTheAgent(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod(asks("1", "64Mi"), func(p *corev1.Pod) {
@@ -323,8 +324,8 @@ func TestRestartToResizeSurvivesTheAgent(t *testing.T) {
 	})
 }
 
-// DEP-214: a container that starts while its Pod is resized starts when the cgroup has room for it, also where a memory
-// limit cannot be lowered.
+// DEP-214: a container that starts while its Pod is resized starts when the cgroup has room for it, also where a
+// memory limit cannot be lowered.
 func TestStartsWhereThereIsRoom(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod(asks("1", "64Mi"), func(p *corev1.Pod) {
@@ -351,7 +352,7 @@ func TestStartsWhereThereIsRoom(t *testing.T) {
 	})
 }
 
-// The resize of a Pod that is going is not taken up.
+// The resize of a Pod that is being deleted is not begun.
 func TestNoResizeOfAPodThatGoes(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true})
@@ -371,8 +372,8 @@ func TestNoResizeOfAPodThatGoes(t *testing.T) {
 	})
 }
 
-// DEP-214: a container of an agent that kept no sizes gets another size too, whatever fails and whoever goes on, and is
-// not said to have it before.
+// DEP-214: a container of an agent that recorded no sizes is resized too, whichever step fails and whether this
+// agent or the next goes on; the status does not report the new size before that.
 func TestResizeOfUnknownSize(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.sizeless = true

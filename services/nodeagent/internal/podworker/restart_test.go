@@ -11,7 +11,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/probe"
 )
 
-// A Pod that is ready stays so while its agent starts again: not for a moment is it taken out of its Services.
+// A ready Pod stays ready while its agent restarts: its Services keep it all the time.
 func TestReadyPodStaysReady(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod(func(p *corev1.Pod) { p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{} }))

@@ -9,11 +9,12 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// keepAgain is how long after it could not be kept a restart of all containers is decided upon again.
+// keepAgain is how long to wait after a restart of all containers could not be recorded before deciding on it
+// again.
 const keepAgain = time.Second
 
-// beginRestartAll keeps the restart of all containers that a plan begins, and returns when to pass again. Nothing is
-// done about it before it is kept: an agent that comes next would do it twice, or forget it half-way.
+// beginRestartAll records the restart of all containers that a plan begins, and returns when to pass again. Nothing
+// is done about it before it is recorded: the next agent would do it twice, or forget it half-way.
 func (w *worker) beginRestartAll(plan podstate.Plan) (wake time.Time) {
 	if plan.RestartAll == nil {
 		return plan.Wake
@@ -30,7 +31,7 @@ func (w *worker) beginRestartAll(plan podstate.Plan) (wake time.Time) {
 	return plan.Wake
 }
 
-// restartAllRecord is what a later agent must know of the restart of all containers; nil if there was none.
+// restartAllRecord returns what a later agent must know of the restart of all containers; nil if there was none.
 func (w *worker) restartAllRecord() *checkpoint.RestartAll {
 	if w.memory.RestartAll == nil {
 		return nil
@@ -39,7 +40,7 @@ func (w *worker) restartAllRecord() *checkpoint.RestartAll {
 	return &record
 }
 
-// restoreRestartAll takes over what an earlier agent kept.
+// restoreRestartAll takes over what an earlier agent recorded.
 func (w *worker) restoreRestartAll(record *checkpoint.RestartAll) {
 	if record != nil {
 		r := podstate.RestartAll(*record)

@@ -16,8 +16,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime/fake"
 )
 
-// withRule is a Pod that is never restarted, of an init container, a sidecar, a main container m with a preStop hook
-// and a watcher w, upon whose exit code 42 all of them begin anew.
+// withRule changes a Pod to one that is never restarted, with an init container, a sidecar, a main container m with
+// a preStop hook and a watcher w, whose exit code 42 restarts all of them.
 func withRule(p *corev1.Pod) {
 	p.Spec.RestartPolicy = corev1.RestartPolicyNever
 	p.Spec.InitContainers = []corev1.Container{{Name: "i", Image: "short:1"},
@@ -43,7 +43,7 @@ func inWatchedWorld(t *testing.T, test func(w *world)) {
 	})
 }
 
-// started lists the containers that were started, without the first ones; main containers start in any order.
+// started lists the containers that were started, except the first ones; main containers start in any order.
 func (w *world) started(skip int) []string {
 	var names []string
 	for _, call := range w.signals("StartContainer")[skip:] {
@@ -57,7 +57,7 @@ func (w *world) started(skip int) []string {
 	return names
 }
 
-// expectAnew wants all containers to have begun anew so often, and to run in the first sandbox.
+// expectAnew expects that all containers were restarted that many times and run in the first sandbox.
 func (w *world) expectAnew(times int32) {
 	w.t.Helper()
 	status := w.get("u1").Status
@@ -92,7 +92,7 @@ func TestRestartsAllContainers(t *testing.T) {
 	})
 }
 
-// The second time at once after the first is put off, and so is what the init containers do.
+// A second restart right after the first waits for its back-off, and so do the init containers.
 func TestRestartAllBacksOff(t *testing.T) {
 	inWatchedWorld(t, func(w *world) {
 		for range 2 {
@@ -106,7 +106,7 @@ func TestRestartAllBacksOff(t *testing.T) {
 	})
 }
 
-// An instance whose postStart hook the restart calls off was never up.
+// An instance whose postStart hook the restart cancels never counts as up.
 func TestRestartAllCallsHooksOff(t *testing.T) {
 	inWatchedWorld(t, func(w *world) {
 		w.delete("u1", 0)
@@ -124,7 +124,8 @@ func TestRestartAllCallsHooksOff(t *testing.T) {
 	})
 }
 
-// A resize in the midst of it is done once what begins anew has the new size, and is told once.
+// A resize during a restart of all containers is complete once the new instances have the new size, and is reported
+// once.
 func TestResizeWhileAllRestart(t *testing.T) {
 	inWatchedWorld(t, func(w *world) {
 		w.runtime.SetDelay("StopContainer", 2*time.Second)
@@ -145,7 +146,7 @@ func TestResizeWhileAllRestart(t *testing.T) {
 	})
 }
 
-// withSlow is a Pod like withRule, with a container p whose image takes so long to come.
+// withSlow adds a Pod like withRule's, with a container p whose image takes so long to pull.
 func (w *world) withSlow(pull time.Duration) {
 	if _, err := w.runtime.PullImage(w.t.Context(), "short:1", nil, nil); err != nil {
 		w.t.Fatal(err)
@@ -157,7 +158,7 @@ func (w *world) withSlow(pull time.Duration) {
 	}))
 }
 
-// An image that comes while the init containers run anew starts nothing before they have ended.
+// An image that arrives while the init containers run again starts nothing before they have ended.
 func TestRestartAllKeepsItsOrder(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.withSlow(10 * time.Second) // from when i has ended
@@ -172,7 +173,7 @@ func TestRestartAllKeepsItsOrder(t *testing.T) {
 	})
 }
 
-// An image that is being pulled is neither waited for nor called off, however often all begin anew meanwhile.
+// A restart of all containers neither waits for nor cancels an image pull, however often it happens meanwhile.
 func TestRestartAllLetsPullsGoOn(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.withSlow(15 * time.Minute)
@@ -188,7 +189,7 @@ func TestRestartAllLetsPullsGoOn(t *testing.T) {
 	})
 }
 
-// What cannot be removed is told, tried again, and does not keep all containers down.
+// A failed removal is reported and retried, and does not keep all containers down.
 func TestRestartAllBesideWhatStays(t *testing.T) {
 	inWatchedWorld(t, func(w *world) {
 		refused := make([]error, 8)
@@ -212,7 +213,7 @@ func TestRestartAllBesideWhatStays(t *testing.T) {
 	})
 }
 
-// A container that is well is restarted at once when it ends for the first time, however often others made it restart.
+// A healthy container is restarted at once when it ends for the first time, however often others made it restart.
 func TestRestartAllSparesBystanders(t *testing.T) {
 	for _, crash := range []bool{false, true} { // of the agent, at the end
 		inWatchedWorld(t, func(w *world) {
@@ -244,7 +245,7 @@ func TestRestartAllSparesBystanders(t *testing.T) {
 	}
 }
 
-// A Pod that is deleted before all have begun anew has not succeeded.
+// A Pod that is deleted before all containers have restarted has not succeeded.
 func TestDeletedWhileAllRestart(t *testing.T) {
 	for _, after := range []time.Duration{0, 500 * time.Millisecond} {
 		inWatchedWorld(t, func(w *world) {
@@ -266,7 +267,7 @@ func TestDeletedWhileAllRestart(t *testing.T) {
 	}
 }
 
-// At whichever step the agent ends, the next one neither forgets that all begin anew nor does it twice.
+// At whichever step the agent ends, the next one neither forgets the restart of all containers nor does it twice.
 func TestRestartAllThroughCrashes(t *testing.T) {
 	for _, ended := range []time.Duration{0, time.Second, 2 * time.Second, 2500 * time.Millisecond, 3 * time.Second} {
 		inWatchedWorld(t, func(w *world) {
@@ -281,7 +282,7 @@ func TestRestartAllThroughCrashes(t *testing.T) {
 	}
 }
 
-// What cannot be kept is not begun, and is tried again.
+// A restart that cannot be recorded is not begun, and is tried again.
 func TestRestartAllIsKeptFirst(t *testing.T) {
 	inWatchedWorld(t, func(w *world) {
 		const save = "nodeagent/checkpoint.save.before"

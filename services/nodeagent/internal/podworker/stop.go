@@ -13,19 +13,21 @@ import (
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 )
 
-// How many signals to the containers of one Pod may be under way at once, and how long one counts as such. A shim that
-// has to send dozens at a time falls behind with the exits of its helpers, answers nobody and loses minutes.
+// signalsAtOnce is how many signals may be under way at once to the containers of one Pod; signalTime and killTime
+// are how long one counts as such. A shim that has to send dozens at a time falls behind with the exits of its
+// helpers, answers no call and loses minutes.
 const (
 	signalsAtOnce = 8
 	signalTime    = 500 * time.Millisecond
 	killTime      = 5 * time.Second
 )
 
-// patience is how long after its time the runtime kills by itself, should the agent not do it.
+// patience is how long after the deadline the runtime kills the instance if the agent does not.
 const patience = time.Minute
 
-// stop ends one instance: the preStop hook, at most until the deadline, then the stop signal, and the kill at the
-// deadline, but never sooner than lifecycle.MinimumGrace after the signal. The deadline may move forward at any time.
+// stop ends one instance: it runs the preStop hook, at most until the deadline, sends the stop signal, and kills
+// the instance at the deadline, but never sooner than lifecycle.MinimumGrace after the signal. The deadline may
+// move forward at any time.
 type stop struct {
 	*job
 	mu       sync.Mutex // guards deadline
@@ -58,7 +60,7 @@ func (s *stop) run(ctx context.Context) outcome {
 	if s.action.PreStop {
 		s.hook(ctx)
 	}
-	if s.action.Force { // asking the runtime has failed: its time is over, so its processes are killed without it
+	if s.action.Force { // a call to the runtime has failed: the time is over, so the processes are killed without it
 		if err := s.config.Steps.Kill(s.pod, s.action.ID); err != nil {
 			s.config.Log.Warn("killing the container's processes failed", zap.Stringer("operation", s.action.Key),
 				zap.Error(err))
@@ -68,7 +70,7 @@ func (s *stop) run(ctx context.Context) outcome {
 	return outcome{err: err, reason: reasonFailedKillPod, observe: true}
 }
 
-// signal sends the stop signal, waits until the instance has ended or its time has, and kills it then.
+// signal sends the stop signal, waits until the instance has ended or its time is over, and then kills it.
 func (s *stop) signal(ctx context.Context) error {
 	for {
 		over := s.enter(ctx, signalTime)
@@ -85,7 +87,7 @@ func (s *stop) signal(ctx context.Context) error {
 			timer.Stop()
 			cancel()
 			return err
-		case <-s.moved: // ask again: the signal was sent, the kill comes sooner
+		case <-s.moved: // call again: the signal was sent, the kill comes sooner
 			timer.Stop()
 			cancel()
 			<-ended
@@ -107,7 +109,7 @@ func (s *stop) stopContainer(ctx context.Context, timeout time.Duration) error {
 	})
 }
 
-// enter waits for its turn to send a signal. The turn ends with a call of the result, or when its time is over.
+// enter waits for its turn to send a signal. The turn ends when leave is called or atMost has passed.
 func (s *stop) enter(ctx context.Context, atMost time.Duration) (leave func()) {
 	select {
 	case s.signals <- struct{}{}:

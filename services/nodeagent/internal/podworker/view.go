@@ -12,7 +12,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// View is what a worker does, for people and for other parts of the agent. What it points to is not to be changed.
+// View is what a worker does, for people and other parts of the agent. What it points to must not be changed.
 type View struct {
 	Pod     *corev1.Pod
 	Removed bool
@@ -20,16 +20,16 @@ type View struct {
 	At     time.Time
 	Plan   podstate.Plan
 	Faults map[podstate.Key]podstate.Fault
-	// Ops are the operations under way, as people read them.
+	// Ops are the operations under way, in readable form.
 	Ops []string
-	// Containers are the instances that run, States how many of all that the runtime has are in each state. Sandbox
-	// says that a sandbox runs.
+	// Containers are the running instances; States counts all instances of the runtime by state. Sandbox means that a
+	// sandbox runs.
 	Containers []observed.Container
 	States     map[observed.ContainerState]int
 	Sandbox    bool
 }
 
-// show keeps what the worker has just decided for others to see.
+// show publishes in the view what the worker has just decided.
 func (w *worker) show(now time.Time, plan podstate.Plan) {
 	view := View{Pod: w.pod, Removed: w.removed, At: now, Plan: plan, Faults: maps.Clone(w.memory.Faults),
 		States:  make(map[observed.ContainerState]int, 1),
@@ -56,7 +56,7 @@ func (w *worker) show(now time.Time, plan podstate.Plan) {
 	}
 }
 
-// View returns what the worker of a Pod does. Of several Pods of a name it is the one that the API still has.
+// View returns what the worker of a Pod does. Of several Pods of a name it prefers the one that the API still has.
 func (p *Pool) View(namespace, name string) (View, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,7 +73,7 @@ func (p *Pool) View(namespace, name string) (View, bool) {
 	return found.updates.seen(), true
 }
 
-// seen is the view with the newest version of the Pod.
+// seen returns the view with the newest version of the Pod.
 func (u *updates) seen() View {
 	view := u.view
 	view.Pod, view.Removed = u.Allocated, u.removed
@@ -99,7 +99,7 @@ type Running struct {
 	Attempt uint32
 }
 
-// Running returns all running instances, as the workers saw them last.
+// Running returns all running instances, as the workers last saw them.
 func (p *Pool) Running() []Running {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +112,7 @@ func (p *Pool) Running() []Running {
 	return out
 }
 
-// Orphans returns how many Pods are being brought down that the API has not.
+// Orphans returns how many Pods without an object in the API are being brought down.
 func (p *Pool) Orphans() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +125,7 @@ func (p *Pool) Orphans() int {
 	return n
 }
 
-// Notify wakes the worker of a Pod without a look at the runtime: something else has changed.
+// Notify wakes the worker of a Pod without observing the runtime: something else has changed.
 func (p *Pool) Notify(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

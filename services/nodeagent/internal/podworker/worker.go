@@ -24,7 +24,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/status"
 )
 
-// observeAgain is how long a worker waits when the runtime does not answer.
+// observeAgain is how long a worker waits after the runtime did not answer.
 const observeAgain = time.Second
 
 // worker owns one Pod. All fields but updates belong to its goroutine.
@@ -42,27 +42,27 @@ type worker struct {
 	rejected  bool
 	startedAt time.Time
 	seen      observed.Pod
-	// stale says that seen must be read again.
+	// stale means that seen must be read again.
 	stale  bool
 	memory podstate.Memory
 	saved  checkpoint.Record
-	// ended is why the node ended the Pod, if it did.
+	// ended is why the node ended the Pod; nil if it did not.
 	ended *checkpoint.Ended
 	ops   map[podstate.Key]*operation
-	// signals bounds the signals to containers that are under way.
+	// signals bounds the concurrent signals to containers.
 	signals  chan struct{}
 	messages map[string]string
-	// reported holds, by container name, the waiting reason that an event was recorded about last.
+	// reported holds, by container name, the waiting reason of the last recorded event.
 	reported map[string]string
-	// starting says that the Pod is new here and has not run yet; arrived is when it came.
+	// starting means that the Pod is new here and has not run yet; arrived is when it came.
 	starting bool
 	arrived  time.Time
-	// syncing is what the worker is at, generation the Pod's when it began. fresh says that nothing was begun yet of a
-	// Pod that is new here.
+	// syncing is the current sync, generation the Pod's generation when that began. fresh means that the Pod is new
+	// here and that nothing was started for it yet.
 	syncing    syncing
 	generation int64
 	fresh      bool
-	// refused is why the node did not take the Pod in.
+	// refused is why the node did not admit the Pod.
 	refused *podstate.Outcome
 	// pending is the resize that is deferred or infeasible, reportedPending the reason that an event was recorded about
 	// last; resizing says that one is in progress.
@@ -103,7 +103,7 @@ func (w *worker) wakeUp() {
 	w.wakeup.Send()
 }
 
-// run passes until the Pod is gone or ctx ends. The runtime's containers are left alone in the latter case.
+// run makes passes until the Pod is gone or ctx ends. In the latter case it leaves the runtime's containers alone.
 func (w *worker) run(ctx context.Context) {
 	defer w.await()
 	if w.starting {
@@ -128,7 +128,7 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// wait returns when there are updates or wake has come; false when ctx has ended.
+// wait returns when updates have come or at wake; false when ctx has ended.
 func (w *worker) wait(ctx context.Context, wake time.Time) bool {
 	var timer <-chan time.Time
 	if !wake.IsZero() {
@@ -156,7 +156,7 @@ func (w *worker) takeUpdates() {
 		w.renew(latest.Allocated)
 	}
 	if w.pending = latest.Pending; w.pending != nil && w.saved.Resize == nil {
-		w.saveRecord() // what it has is not what it asks for
+		w.saveRecord() // the allocated size differs from the desired one
 	}
 	w.removed = latest.removed
 	if latest.evicted != nil && w.memory.Rejection == nil && !podview.IsTerminal(w.pod) {
@@ -183,8 +183,8 @@ func (w *worker) reject(why *podstate.Outcome) {
 	w.config.Events.Record(w.pod, "", events.Warning(why.Reason, "%s", why.Message))
 }
 
-// refresh follows a change of an object that the Pod refers to: what volumes show is brought up to date, and what
-// failed for want of the object is tried again at once.
+// refresh follows a change of an object that the Pod refers to: it refreshes the contents of volumes, and retries
+// at once what failed for lack of the object.
 func (w *worker) refresh() {
 	w.refreshSteps()
 	w.retry(podstate.Prepare, podstate.StartContainer)
@@ -196,15 +196,15 @@ func (w *worker) retry(kinds ...podstate.Kind) {
 		func(key podstate.Key, _ podstate.Fault) bool { return slices.Contains(kinds, key.Kind) })
 }
 
-// refreshSteps makes what stands be brought up to date at once.
+// refreshSteps makes all prepared steps refresh at once.
 func (w *worker) refreshSteps() {
 	for step := range w.memory.Prepared {
 		w.memory.RefreshAt[step] = time.Now()
 	}
 }
 
-// renew takes a new version of the Pod in. A changed spec ends the back-off of containers that could not be started:
-// the change may be the cure. What volumes show of the Pod is brought up to date.
+// renew takes in a new version of the Pod. A changed spec ends the back-off of containers that could not be
+// started: the change may be the cure. What volumes show of the Pod is refreshed.
 func (w *worker) renew(pod *corev1.Pod) {
 	if showsOther(w.pod, pod) {
 		w.refreshSteps()
@@ -223,14 +223,14 @@ func (w *worker) renew(pod *corev1.Pod) {
 	}
 }
 
-// showsOther reports whether volumes of the Pod may have to show something else: its labels, its annotations, or
-// volumes for a new container.
+// showsOther reports whether the contents of the Pod's volumes may change: its labels, its annotations, or volumes
+// for a new container.
 func showsOther(before, after *corev1.Pod) bool {
 	return before.Generation != after.Generation || !maps.Equal(before.Labels, after.Labels) ||
 		!maps.Equal(before.Annotations, after.Annotations)
 }
 
-// conclude takes the end of an operation in.
+// conclude takes in the end of an operation.
 func (w *worker) conclude(r result) {
 	delete(w.ops, r.key)
 	w.stale = w.stale || r.observe
@@ -247,7 +247,8 @@ func (w *worker) conclude(r result) {
 	}
 }
 
-// pass looks, decides, acts and reports once. It returns when to pass again at the latest, and whether the Pod is gone.
+// pass observes, decides, acts and reports once. It returns when to pass again at the latest, and whether the Pod
+// is gone.
 func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 	if w.stale {
 		pod, err := w.config.Runtime.PodState(ctx, string(w.uid))
@@ -289,13 +290,13 @@ func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 	w.noteSync(now, time.Now(), plan.Goal)
 	w.show(now, plan)
 	if !w.removed {
-		// An agent that has just started knows by now of the probes what the API said of them.
+		// By now, probes in an agent that has just started have the results that the API has of them.
 		w.publish(now, plan, w.verdicts())
 	}
 	return wake, plan.Gone
 }
 
-// publish reports how the Pod is now.
+// publish publishes the Pod's current status.
 func (w *worker) publish(now time.Time, plan podstate.Plan, probes map[string]podstate.Probe) {
 	s := status.Compute(status.Input{
 		Now: now, Pod: w.pod, Observed: &w.seen, Plan: plan, Probes: probes, Messages: w.messages,
@@ -311,7 +312,7 @@ func (w *worker) publish(now time.Time, plan podstate.Plan, probes map[string]po
 	}
 }
 
-// devices says how the devices of the Pod are.
+// devices returns the status of the Pod's devices.
 func (w *worker) devices() map[string][]corev1.ResourceStatus {
 	if w.config.Devices == nil {
 		return nil
@@ -319,7 +320,7 @@ func (w *worker) devices() map[string][]corev1.ResourceStatus {
 	return w.config.Devices(w.uid)
 }
 
-// recordWaiting records an event for each container that has begun to wait for its next try.
+// recordWaiting records an event for each container that has begun to wait for its next attempt.
 func (w *worker) recordWaiting(plan podstate.Plan) {
 	for _, e := range lifecycle.Entries(w.pod) {
 		waiting := plan.Waiting[e.Spec.Name]
@@ -338,8 +339,8 @@ func (w *worker) recordWaiting(plan podstate.Plan) {
 	}
 }
 
-// readMessages reads the termination messages of instances that have exited, and tells of those that did so since there
-// is a pool.
+// readMessages reads the termination messages of instances that have exited, and reports those that exited since
+// the pool was created.
 func (w *worker) readMessages() {
 	for _, e := range lifecycle.Entries(w.pod) {
 		for i := range w.seen.Containers {
@@ -355,7 +356,7 @@ func (w *worker) readMessages() {
 	maps.DeleteFunc(w.messages, func(id, _ string) bool { return w.seen.ByID(id) == nil })
 }
 
-// probe makes probes run for the instances that are up.
+// probe runs probes for the running instances.
 func (w *worker) probe(plan podstate.Plan) {
 	var up []probe.Target
 	for _, e := range lifecycle.Entries(w.pod) {
@@ -374,7 +375,7 @@ func (w *worker) probe(plan podstate.Plan) {
 	w.config.Probes.Sync(w.uid, up)
 }
 
-// statusOf returns what the API says about a container, or nil.
+// statusOf returns the API's status of a container, or nil.
 func (w *worker) statusOf(name string) *corev1.ContainerStatus {
 	for _, list := range [][]corev1.ContainerStatus{w.pod.Status.InitContainerStatuses,
 		w.pod.Status.ContainerStatuses} {
@@ -387,7 +388,7 @@ func (w *worker) statusOf(name string) *corev1.ContainerStatus {
 	return nil
 }
 
-// verdicts returns what the probes say about the instances that are there.
+// verdicts returns the results of the probes of the known instances.
 func (w *worker) verdicts() map[string]podstate.Probe {
 	out := map[string]podstate.Probe{}
 	for i := range w.seen.Containers {
@@ -407,7 +408,7 @@ func (w *worker) verdicts() map[string]podstate.Probe {
 	return out
 }
 
-// podIPs are the addresses at which the Pod's containers are reached.
+// podIPs returns the addresses at which the Pod's containers are reached.
 func (w *worker) podIPs() []string {
 	if w.pod.Spec.HostNetwork {
 		return w.config.HostIPs()
@@ -433,7 +434,7 @@ func (w *worker) inFlight() map[podstate.Key]podstate.Op {
 	return out
 }
 
-// restore loads what an earlier agent kept.
+// restore loads what an earlier agent recorded.
 func (w *worker) restore() {
 	record, err := w.config.Records.Load(w.uid)
 	if err != nil {
@@ -453,7 +454,7 @@ func (w *worker) restore() {
 	}
 }
 
-// saveRecord keeps what a later agent must know, and says whether it is kept.
+// saveRecord saves what a later agent must know, and reports whether it is saved.
 func (w *worker) saveRecord() bool {
 	record := checkpoint.Record{Streaks: maps.Clone(w.memory.Streaks),
 		Hooked: slices.Sorted(maps.Keys(w.memory.Hooked))}

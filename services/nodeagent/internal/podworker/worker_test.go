@@ -72,7 +72,7 @@ func TestCrashLoop(t *testing.T) {
 	})
 }
 
-// POD-146: a process that ends by itself, watched by no probe, is followed by another one as the Pod's policy says.
+// POD-146: a process that ends, watched by no probe, is restarted as the Pod's policy says.
 func TestCrashWithoutProbe(t *testing.T) {
 	restarted := []string{"StartContainer m @0", "StartContainer m @1"}
 	for _, r := range []struct {
@@ -111,7 +111,7 @@ func TestBackOffResets(t *testing.T) {
 		w.runtime.SetBehavior("image:1", fake.Behavior{RunFor: 11 * time.Minute, ExitCode: 1})
 		w.after(2 * time.Second) // starts at 33 s, ends at 693 s
 		w.runtime.SetBehavior("image:1", fake.Behavior{RunFor: time.Second, ExitCode: 1})
-		w.start() // POD-102: an agent that comes later knows as well
+		w.start() // POD-102: the next agent knows it as well
 		w.after(700 * time.Second)
 		starts := w.signals("StartContainer")
 		w.expect("starts", starts[3:], "StartContainer m @33", "StartContainer m @693", "StartContainer m @704",
@@ -119,7 +119,7 @@ func TestBackOffResets(t *testing.T) {
 	})
 }
 
-// SAF-136: when TERM and KILL are sent to a process that ignores TERM.
+// SAF-136: the times at which TERM and KILL are sent to a process that ignores TERM.
 func TestTerminationTimes(t *testing.T) {
 	for _, r := range []struct {
 		name  string
@@ -177,7 +177,8 @@ func TestEarlyExit(t *testing.T) {
 	})
 }
 
-// SAF-138 POD-166 POD-167: the final status comes before the deletion, and both when nothing runs any more.
+// SAF-138 POD-166 POD-167: the final status comes before the deletion, and both come after the last process has
+// ended.
 func TestDeletionOrder(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.runtime.SetBehavior("image:1", fake.Behavior{StopTakes: 3 * time.Second})
@@ -215,7 +216,7 @@ func TestShorterPeriod(t *testing.T) {
 	})
 }
 
-// SAF-140 POD-169: after a restart the full period again, and never a kill before its end.
+// SAF-140 POD-169: after a restart the full period begins again, and the kill never comes before its end.
 func TestRestartDuringTermination(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true})
@@ -229,7 +230,7 @@ func TestRestartDuringTermination(t *testing.T) {
 	})
 }
 
-// An agent that starts adopts what runs: no container is restarted.
+// An agent that starts adopts running containers: none is restarted.
 func TestAdoption(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod(postStart))
@@ -245,7 +246,7 @@ func TestAdoption(t *testing.T) {
 	})
 }
 
-// SAF-146 SAF-167: what the API does not know is brought down.
+// SAF-146 SAF-167: a Pod that the API does not have is brought down.
 func TestOrphan(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod())
@@ -355,7 +356,7 @@ func TestFailedPostStartRestarts(t *testing.T) {
 	})
 }
 
-// POD-140: a liveness failure stops the container, which is then restarted; the others run on.
+// POD-140: a liveness failure stops the container, which is then restarted; the others keep running.
 func TestLiveness(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod(func(p *corev1.Pod) {
@@ -406,7 +407,8 @@ func TestLostSandbox(t *testing.T) {
 	})
 }
 
-// While there is no network, sandboxes are tried again after longer and longer times; when it comes, at once.
+// While there is no network, sandboxes are tried again after longer and longer times; when it becomes ready, at
+// once.
 func TestNetworkComesLate(t *testing.T) {
 	inWorld(t, func(w *world) {
 		missing := errors.New("cni plugin not initialized")
@@ -423,8 +425,8 @@ func TestNetworkComesLate(t *testing.T) {
 	})
 }
 
-// A Pod runs by the handler of its runtime class. A class that is not there, and a handler that the runtime does not
-// have, are told by one event each time that they are tried.
+// A Pod runs with the handler of its runtime class. A missing class, or a handler that the runtime does not have,
+// is reported by one event at each attempt.
 func TestRuntimeHandler(t *testing.T) {
 	for class, row := range map[string]struct {
 		fail error
@@ -459,15 +461,15 @@ func TestRejection(t *testing.T) {
 		w.after(time.Second)
 		if s := w.get("u1").Status; s.Phase != corev1.PodFailed || s.Reason != "OutOfcpu" {
 			t.Errorf("phase %s, reason %q", s.Phase, s.Reason)
-		} else if len(s.ContainerStatuses) > 0 { // its reason hides the Pod's own from those who print it
+		} else if len(s.ContainerStatuses) > 0 { // a container's reason hides the Pod's own in the output of clients
 			t.Errorf("containers that never were: %+v", s.ContainerStatuses)
 		}
 		w.expect("calls", w.signals("RunSandbox"))
 	})
 }
 
-// SAF-071: an evicted Pod fails, quickly and for good: its containers get a second instead of their own grace period,
-// and none is started again.
+// SAF-071: an evicted Pod fails, quickly and for good: its containers get a second instead of their own grace
+// period, and none is restarted.
 func TestEviction(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true})
@@ -487,14 +489,14 @@ func TestEviction(t *testing.T) {
 			t.Errorf("SAF-071: the Pod's own fault gave it %+v", c)
 		}
 		w.expect("events", logged(w, "event Evicted"), "event Evicted : too much")
-		w.start() // an agent that comes later does not end again what has ended
+		w.start() // the next agent does not end again what has ended
 		w.pool.Evict("u1", why)
 		w.after(time.Second)
 		w.expect("events after the end", logged(w, "event Evicted"), "event Evicted : too much")
 	})
 }
 
-// POD-141: a container that fails its readiness probe takes no traffic, and is neither stopped nor started again.
+// POD-141: a container that fails its readiness probe gets no traffic, and is neither stopped nor restarted.
 func TestReadinessFailure(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod(func(p *corev1.Pod) { p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{} }))
@@ -516,8 +518,8 @@ func TestReadinessFailure(t *testing.T) {
 	})
 }
 
-// SAF-070, SAF-090: what the node has ended for its own sake stays ended when its agent dies in the middle of it, and
-// says whose fault it was from the beginning.
+// SAF-070, SAF-090: a Pod that the node has ended for its own sake stays ended when its agent dies in the middle of
+// that, and its status says from the beginning that the node ended it.
 func TestEvictionSurvivesTheAgent(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true})
@@ -549,8 +551,8 @@ func TestEvictionSurvivesTheAgent(t *testing.T) {
 	})
 }
 
-// Nothing is asked of the runtime about a Pod that is new to the node before its sandbox is made, and everything about
-// one of which an earlier agent may have left something.
+// The runtime is asked nothing about a Pod that is new to the node before its sandbox is created, and everything
+// about one of which an earlier agent may have left something.
 func TestOnlyKnownPodsAreLookedFor(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod())
@@ -561,7 +563,7 @@ func TestOnlyKnownPodsAreLookedFor(t *testing.T) {
 	})
 	inWorld(t, func(w *world) {
 		w.pods["u1"] = newPod()
-		w.start() // the runtime may have something of it: the agent before wrote nothing down
+		w.start() // the runtime may have something of the Pod: the earlier agent recorded nothing
 		w.after(time.Second)
 		if got := w.signals("PodState", "RunSandbox")[0]; got != "PodState u1 @0" {
 			t.Errorf("first of all: %s", got)

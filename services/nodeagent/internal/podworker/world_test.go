@@ -50,13 +50,13 @@ type world struct {
 	hook   func(ctx context.Context, container string) error
 	probes map[string]probe.Result
 	fail   map[string]error
-	// sizeless makes containers as an agent did that kept no sizes.
+	// sizeless creates containers as an agent that recorded no sizes did.
 	sizeless bool
-	// ended are the instances that the pool has told of, seen what else it has.
+	// ended are the instances that the pool has reported, seen what else it has reported.
 	ended, seen []string
-	// unlisted leaves it to the test to list what the runtime has.
+	// unlisted leaves it to the test to call Listed.
 	unlisted bool
-	// used is the memory in use, by container name; that of the Pod is without a name.
+	// used is the memory in use, by container name; the Pod's own is under the empty name.
 	used map[string]uint64
 }
 
@@ -73,7 +73,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 	})
 }
 
-// start starts the agent, as after a crash if it was there before.
+// start starts the agent; if one ran already, as after a crash.
 func (w *world) start() {
 	if w.stop != nil {
 		w.stop()
@@ -106,7 +106,7 @@ func (w *world) start() {
 	w.pool.Settle()
 }
 
-// list shows the pool what the runtime has.
+// list passes to the pool what the runtime has.
 func (w *world) list() {
 	pods, err := w.runtime.ListPods(context.Background())
 	if err != nil {
@@ -132,7 +132,7 @@ func (w *world) get(uid types.UID) *corev1.Pod {
 	return w.pods[uid]
 }
 
-// delete asks for a graceful deletion.
+// delete requests a graceful deletion.
 func (w *world) delete(uid types.UID, grace int64) {
 	pod := w.get(uid).DeepCopy()
 	pod.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(time.Duration(grace) * time.Second)}
@@ -140,7 +140,7 @@ func (w *world) delete(uid types.UID, grace int64) {
 	w.put(pod)
 }
 
-// after lets time pass and everything come to rest.
+// after lets time pass and waits until everything is idle.
 func (w *world) after(d time.Duration) {
 	synctest.Wait()
 	if d > 0 {
@@ -155,7 +155,7 @@ func (w *world) note(format string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf(format, args...))
 }
 
-// signals returns what the runtime was asked to do to containers since the beginning: "verb object @seconds".
+// signals returns the calls to the runtime since the beginning: "verb object @seconds".
 func (w *world) signals(verbs ...string) []string {
 	var out []string
 	for _, c := range w.runtime.Calls() {
@@ -205,7 +205,7 @@ func (w stepsOf) failure(step string) error {
 	return err
 }
 
-// preparation has two steps, which fail and are noted under their names.
+// preparation has two steps, which fail and are recorded under their names.
 func (w *world) preparation() []steps.Step {
 	step := func(name string) steps.Step {
 		return steps.Step{
@@ -330,7 +330,7 @@ func (w probesOf) Result(id string) (probe.Result, bool) {
 	return r, ok
 }
 
-// Publish writes at once, as a quick API server does, and tells the pool of the new version.
+// Publish writes at once, as a quick API server does, and passes the new version to the pool.
 func (w apiOf) Publish(pod *corev1.Pod, status corev1.PodStatus, _ bool) {
 	w.mu.Lock()
 	current := w.pods[pod.UID]
