@@ -83,7 +83,7 @@ func ephemeral(name string) func(*Input) {
 	}
 }
 
-// restarted gives a container a policy of its own, and a rule that restarts it after the exit codes, if there are any.
+// restarted gives a container a policy of its own, and a rule that restarts it after the exit codes, if any.
 func restarted(policy corev1.ContainerRestartPolicy, codes ...int32) func(*corev1.Container) {
 	return func(c *corev1.Container) {
 		c.RestartPolicy = &policy
@@ -136,7 +136,7 @@ func in(sandboxID string) func(*observed.Container) {
 	return func(c *observed.Container) { c.SandboxID = sandboxID }
 }
 
-// key is the key that shows so.
+// key parses a key in readable form.
 func key(text string) Key {
 	for kind, name := range names {
 		if object, found := strings.CutPrefix(text, name); found && (object == "" || object[0] == '/') {
@@ -202,8 +202,8 @@ func preStop(c *corev1.Container) {
 
 func startupProbe(c *corev1.Container) { c.StartupProbe = &corev1.Probe{} }
 
-// show renders a plan's actions: kind, what it is about, attempt of what is created, "+hook" for a preStop, the
-// deadline.
+// show renders a plan's actions: the kind, the object, the attempt of what is created, "+hook" for a preStop hook,
+// the deadline.
 func show(actions []Action) []string {
 	var out []string
 	for _, a := range actions {

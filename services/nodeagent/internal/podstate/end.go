@@ -13,9 +13,9 @@ import (
 
 const reasonTerminating = "Killing"
 
-// end brings a Pod down: containers in their order, then the sandbox, then what the Pod used. For Terminate the rest
-// follows: the ended containers and the sandbox are removed once the API holds the final status, and the object goes
-// last, when nothing of the Pod is left on the node.
+// end brings a Pod down: containers in their order, then the sandbox, then what the Pod used. For Terminate it then
+// removes the ended containers and the sandbox, once the API holds the final status, and deletes the object last,
+// when nothing of the Pod is left on the node.
 func (v *view) end() {
 	grace := v.grace()
 	if o := v.plan.Outcome; o != nil && o.Grace > 0 {
@@ -33,7 +33,7 @@ func (v *view) end() {
 	if !v.release() || v.plan.Goal != Terminate {
 		return
 	}
-	// The API must know how the containers ended before their last trace goes.
+	// The API must know how the containers ended before the last trace of them is removed.
 	if !v.in.Removed && !podview.IsTerminal(v.pod) {
 		return
 	}
@@ -50,7 +50,7 @@ func (v *view) end() {
 	v.plan.Gone = true
 }
 
-// grace is the period that holds now. A Pod whose object is gone gets the least one.
+// grace returns the current grace period. A Pod whose object is gone gets the minimum.
 func (v *view) grace() time.Duration {
 	switch {
 	case v.in.Removed:
@@ -61,7 +61,7 @@ func (v *view) grace() time.Duration {
 	return lifecycle.Grace(v.pod)
 }
 
-// cancelStops calls off the stops of instances that have ended meanwhile: a preStop hook may take long for nothing.
+// cancelStops cancels the stops of instances that have ended meanwhile: a preStop hook might take long for nothing.
 func (v *view) cancelStops() {
 	for key := range v.in.Ops {
 		if key.Kind != StopContainer {
@@ -73,8 +73,8 @@ func (v *view) cancelStops() {
 	}
 }
 
-// cancelStarts calls off what would bring up more of the Pod, of these kinds, and says whether some of it is still in
-// flight.
+// cancelStarts cancels operations of these kinds, which would bring up more of the Pod, and reports whether any is
+// in flight.
 func (v *view) cancelStarts(kinds ...Kind) bool {
 	var starting []Key
 	for key := range v.in.Ops {
@@ -87,7 +87,7 @@ func (v *view) cancelStarts(kinds ...Kind) bool {
 	return len(starting) > 0
 }
 
-// stopContainers stops the next wave of containers and says whether any may still live.
+// stopContainers stops the next wave of containers and reports whether any may still be alive.
 func (v *view) stopContainers() bool {
 	alive, unknown := map[string]bool{}, []*observed.Container(nil)
 	for i := range v.in.Observed.Containers {
@@ -116,7 +116,7 @@ func (v *view) stopContainers() bool {
 	return len(alive)+len(unknown) > 0
 }
 
-// endContainer stops an instance, unless a start that is being called off still works on it.
+// endContainer stops an instance, unless a start that is being cancelled still works on it.
 func (v *view) endContainer(c *observed.Container, deadline time.Time) {
 	if v.starting(c.Name) && c.State == observed.Created {
 		return
@@ -124,8 +124,8 @@ func (v *view) endContainer(c *observed.Container, deadline time.Time) {
 	v.discard(c, deadline, StopReason{Reason: reasonTerminating, Message: "Stopping container " + c.Name})
 }
 
-// removeCutShort removes what interrupted starts have left, and says whether it is still at it. A runtime may find what
-// is left of an instance only while its sandbox is there.
+// removeCutShort removes what interrupted starts have left, and reports whether any of it remains. A runtime may
+// find the remains of an instance only while its sandbox exists.
 func (v *view) removeCutShort() bool {
 	left := false
 	for i := range v.in.Observed.Containers {
@@ -137,7 +137,7 @@ func (v *view) removeCutShort() bool {
 	return left
 }
 
-// stopSandboxes frees the network of every sandbox and says whether one is still to be stopped.
+// stopSandboxes frees the network of every sandbox and reports whether one is still to be stopped.
 func (v *view) stopSandboxes() bool {
 	left := false
 	for i := range v.in.Observed.Sandboxes {
@@ -150,7 +150,8 @@ func (v *view) stopSandboxes() bool {
 	return left
 }
 
-// removeAll removes sandboxes with their containers, and containers without one; it says whether anything was left.
+// removeAll removes sandboxes with their containers, and containers without one; it reports whether anything was
+// left.
 func (v *view) removeAll() bool {
 	home := map[string]bool{}
 	for i := range v.in.Observed.Sandboxes {

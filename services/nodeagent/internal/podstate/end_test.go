@@ -145,7 +145,7 @@ func TestTerminateCallsOffStarts(t *testing.T) {
 	}
 }
 
-// SAF-136: a process that ends early is not waited for by its hook.
+// SAF-136: the hook of a process that ends early is not waited for.
 func TestStopOfWhatHasEndedIsCalledOff(t *testing.T) {
 	plan := Decide(build(mainC("a", preStop), sandbox("s0", 0, true), deleted(30), op("stop/a#0", 20*time.Second),
 		op("stop/b#0"), op("remove/c#0"), op("remove/d#0"), op("remove/e#0"), op("remove/f#0"),
@@ -165,7 +165,8 @@ func TestUnknownHoldsDeletion(t *testing.T) {
 	}
 }
 
-// The plan wakes at the deadline for the sidecars that wait for it, and not for what is being stopped anyway.
+// The plan wakes at the deadline for the sidecars that wait for it, and not for containers that are being stopped
+// anyway.
 func TestWakesAtTheDeadline(t *testing.T) {
 	for name, r := range map[string]struct {
 		input []func(*Input)
@@ -189,7 +190,7 @@ func TestWakesAtTheDeadline(t *testing.T) {
 	}
 }
 
-// POD-207: a Pod that has ended or is being deleted does not fail for its deadline as well.
+// POD-207: a Pod that has ended or is being deleted does not fail for its deadline in addition.
 func TestTheDeadlineFailsOnlyWhatRuns(t *testing.T) {
 	for name, edit := range map[string]func(*Input){
 		"succeeded": phase(corev1.PodSucceeded), "failed": phase(corev1.PodFailed), "being deleted": deleted(30),
@@ -219,8 +220,9 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// What has failed once is not only asked for again: the next try ends the processes without the runtime first. A stop
-// is forced only when its time is over. What was created and withstands that is not waited for: TestCreatedThatStays.
+// After a failure the next try does more than call the runtime: it first ends the processes without it. A stop is
+// forced only when its time is over. A created instance that cannot be removed is not waited for:
+// TestCreatedThatStays.
 func TestWhatFailsIsForced(t *testing.T) {
 	s0 := sandbox("s0", 0, true)
 	for name, r := range map[string]struct {
@@ -260,8 +262,8 @@ func TestWhatFailsIsForced(t *testing.T) {
 	}
 }
 
-// An instance whose start was interrupted is removed with force at once, and before its sandbox is stopped. One that
-// withstands three removals holds up neither the next instance nor the end of the Pod.
+// An instance whose start was interrupted is removed with force at once, before its sandbox is stopped. One that three
+// tries cannot remove holds up neither the next instance nor the end of the Pod.
 func TestInterruptedStarts(t *testing.T) {
 	s0, cut := sandbox("s0", 0, true), instance("m", 0, exited, exit(128), neverStarted)
 	failed := func(count int) func(*Input) { return fault("remove/m#0", "FailedKillPod", count, time.Hour) }

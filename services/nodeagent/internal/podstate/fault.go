@@ -8,7 +8,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 )
 
-// Waiting reasons of a container that could not be started, or not kept running, in the API's words.
+// Waiting reasons of a container that could not be started, or not kept running, as the API names them.
 const (
 	ContainerCreating          = "ContainerCreating"
 	CrashLoopBackOff           = "CrashLoopBackOff"
@@ -23,10 +23,10 @@ const (
 	PostStartHookError         = "PostStartHookError"
 )
 
-// showPullError is how long ErrImagePull is shown before the container is said to be in back-off.
+// showPullError is how long ErrImagePull is shown before ImagePullBackOff.
 const showPullError = 3 * time.Second
 
-// faultDelayOver reports whether a start may be tried again after it failed, and shows why the container waits if not.
+// faultDelayOver reports whether a failed start may be tried again; if not, it shows why the container waits.
 func (v *view) faultDelayOver(key Key, name string) bool {
 	fault, failed := v.in.Memory.Faults[key]
 	if !failed {
@@ -40,8 +40,8 @@ func (v *view) faultDelayOver(key Key, name string) bool {
 	return v.due(key, lifecycle.PullDelay)
 }
 
-// pullWaiting first shows the error of a pull that failed, then that the container is in back-off. Only the first
-// failure is shown by itself: going back and forth would cost a status write each time and tell nothing.
+// pullWaiting shows the error of a failed pull first, then that the container is in back-off. Only the first
+// failure is shown alone: alternating would cost a status write each time and add no information.
 func (v *view) pullWaiting(fault Fault) Waiting {
 	if shown := fault.At.Add(showPullError); fault.Count == 1 && v.in.Now.Before(shown) {
 		v.wake(shown)

@@ -9,13 +9,13 @@ import (
 	"keelson.dev/services/nodeagent/internal/observed"
 )
 
-// The outcome of a Pod that used up its activeDeadlineSeconds, in the API's words.
+// The outcome of a Pod that used up its activeDeadlineSeconds, as the API names it.
 const (
 	reasonDeadlineExceeded  = "DeadlineExceeded"
 	messageDeadlineExceeded = "Pod was active on the node longer than the specified deadline"
 )
 
-// goal says where the Pod shall be, and why if it fails as a whole.
+// goal returns the Pod's goal, and the outcome if the Pod fails as a whole.
 func (v *view) goal() (Goal, *Outcome) {
 	outcome := v.outcome()
 	switch {
@@ -27,7 +27,7 @@ func (v *view) goal() (Goal, *Outcome) {
 	return Run, nil
 }
 
-// outcome says why the Pod fails as a whole, nil if it does not.
+// outcome returns why the Pod fails as a whole; nil if it does not.
 func (v *view) outcome() *Outcome {
 	if v.in.Memory.Rejection != nil {
 		return v.in.Memory.Rejection
@@ -43,12 +43,12 @@ func (v *view) outcome() *Outcome {
 	return &Outcome{Reason: reasonDeadlineExceeded, Message: messageDeadlineExceeded}
 }
 
-// completed reports whether the containers have ended for good by themselves.
+// completed reports whether the containers have ended for good without being stopped.
 func (v *view) completed() bool {
 	return v.mainsDone() || v.initFailed() || v.lost()
 }
 
-// mainsDone: every main container has ended and none is restarted.
+// mainsDone reports whether every main container has ended and none is restarted.
 func (v *view) mainsDone() bool {
 	for _, e := range v.entries {
 		if e.Kind == lifecycle.Main && !v.ended(e, v.latest(e.Spec.Name)) {
@@ -58,7 +58,7 @@ func (v *view) mainsDone() bool {
 	return true
 }
 
-// initFailed: an init container has failed before the main ones began, and is not restarted.
+// initFailed reports whether an init container failed before the main containers started, and is not restarted.
 func (v *view) initFailed() bool {
 	if v.initialized() {
 		return false
@@ -72,7 +72,7 @@ func (v *view) initFailed() bool {
 	return false
 }
 
-// lost: the sandbox has died under main containers that are never restarted.
+// lost reports whether the sandbox has died under main containers that are never restarted.
 func (v *view) lost() bool {
 	began := func(e lifecycle.Entry) bool { return e.Kind != lifecycle.Ephemeral && v.latest(e.Spec.Name) != nil }
 	return v.sandbox != nil && !v.sandbox.Ready && slices.ContainsFunc(v.entries, began) &&
@@ -81,7 +81,7 @@ func (v *view) lost() bool {
 		})
 }
 
-// ended reports whether the container has come to its end: its newest instance has exited and no other will follow.
+// ended reports whether the container has ended for good: its newest instance has exited and no other will follow.
 func (v *view) ended(e lifecycle.Entry, newest *observed.Container) bool {
 	if newest == nil || newest.Live() || v.starting(e.Spec.Name) || v.cutShort(newest) ||
 		v.in.Memory.Resize.Restarted[newest.ID] {
@@ -90,16 +90,16 @@ func (v *view) ended(e lifecycle.Entry, newest *observed.Container) bool {
 	return !e.Restarts(v.pod, newest.ExitCode)
 }
 
-// cutShort reports whether an instance has ended without ever having started, although no start failed that this agent
-// knows of: the agent before it died in the middle of the start, and the runtime gave up. Nothing has run, so nothing
-// has failed.
+// cutShort reports whether an instance has ended without ever having started, although this agent knows of no
+// failed start: an earlier agent died in the middle of the start, and the runtime gave up. Nothing has run, so
+// nothing has failed.
 func (v *view) cutShort(c *observed.Container) bool {
 	_, failed := v.in.Memory.Faults[StartKey(c.Name)]
 	return c.State == observed.Exited && c.StartedAt.IsZero() && !failed
 }
 
-// initialized reports whether the init containers are done in the present sandbox. A main container is proof: it does
-// not matter then whether the record of an init container was lost.
+// initialized reports whether the init containers are done in the present sandbox. A main container in it proves
+// that, even if the record of an init container was lost.
 func (v *view) initialized() bool {
 	for _, e := range v.entries {
 		if e.Kind == lifecycle.Main && v.inSandbox(e.Spec.Name) != nil {

@@ -1,14 +1,14 @@
 package podstate
 
-// Key identifies an operation: at most one of a key is in flight.
+// Key identifies an operation: at most one operation per key is in flight.
 type Key struct {
-	// Kind is what is done, Object to what: a step of the preparation, a container, an instance or a sandbox. Object is
-	// empty where there is but one.
+	// Kind is what is done, Object what it is done to: a preparation step, a container, an instance or a sandbox.
+	// Object is empty where only one exists.
 	Kind   Kind
 	Object string
 }
 
-// names are the kinds of operations as people read them.
+// names are the readable names of the kinds of operations.
 var names = map[Kind]string{
 	Prepare: "prepare", Release: "release", DeletePod: "delete", CreateSandbox: "sandbox/create",
 	StopSandbox:   "sandbox/stop",
@@ -16,7 +16,7 @@ var names = map[Kind]string{
 	RemoveContainer: "remove", ResizePod: "resize",
 }
 
-// String is for people: start/web.
+// String returns a readable form: start/web.
 func (k Key) String() string {
 	if k.Object == "" {
 		return names[k.Kind]

@@ -2,7 +2,7 @@ package podstate
 
 import "slices"
 
-// prepare sets up what the Pod stands on, one step after the other, and says whether all of it stands.
+// prepare sets up the preparation steps, one after the other, and reports whether all are set up.
 func (v *view) prepare() bool {
 	for _, step := range v.in.Steps {
 		if !v.in.Memory.Prepared[step] {
@@ -13,7 +13,7 @@ func (v *view) prepare() bool {
 	return true
 }
 
-// refresh brings the steps up to date whose time has come, in their order; containers do not wait for it.
+// refresh refreshes the steps that are due, in their order; containers do not wait for it.
 func (v *view) refresh() {
 	for _, step := range v.in.Steps {
 		switch at, set := v.in.Memory.RefreshAt[step]; {
@@ -27,8 +27,7 @@ func (v *view) refresh() {
 	}
 }
 
-// release takes down what the Pod stood on, in the reverse of the order in which it was set up, and says whether
-// nothing of it is left.
+// release takes down the preparation steps in reverse order, and reports whether all are taken down.
 func (v *view) release() bool {
 	for _, step := range slices.Backward(v.in.Steps) {
 		if !v.in.Memory.Released[step] {

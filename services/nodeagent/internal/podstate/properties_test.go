@@ -21,8 +21,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
-// world is a model of one node with one Pod. Time, crashes, failures and the user are drawn; the plan's actions are
-// carried out in the order and with the outcome that is drawn.
+// world is a model of one node with one Pod. Time, crashes, failures and the user's acts are drawn at random; so
+// are the order and outcome of the plan's actions.
 type world struct {
 	t       *rapid.T
 	in      Input
@@ -111,7 +111,7 @@ func (w *world) step() {
 	w.gone = plan.Gone
 }
 
-// A restart of all containers is kept before anything is done, and each end of a container begins at most one.
+// A restart of all containers is saved before anything is done, and each end of a container causes at most one.
 func (w *world) checkRestartAll(plan Plan) {
 	if plan.RestartAll == nil {
 		return
@@ -149,7 +149,7 @@ func (w *world) checkStopped() {
 	}
 }
 
-// lives reports whether an instance may have a process: one that was created and withstood its removal has none.
+// lives reports whether an instance may have a process: one that was created and could not be removed has none.
 func (w *world) lives(c *observed.Container) bool {
 	return c.Live() && (c.State != created || w.in.Memory.Faults[removeKey(c)].Count < maxRemovals)
 }
@@ -177,7 +177,7 @@ func (w *world) checkAction(a Action) {
 	w.checkRoom(a)
 }
 
-// limitedTo are the resources of a container that has so many CPUs.
+// limitedTo returns the resources of a container with that many CPUs.
 func limitedTo(cpus int64) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Limits: corev1.ResourceList{
 		corev1.ResourceCPU: *resource.NewQuantity(cpus, resource.DecimalSI)}}
@@ -221,8 +221,8 @@ func (w *world) resize(i int, cpus int64) {
 	w.in.Pod.Spec.Containers[i].Resources = limitedTo(cpus)
 }
 
-// Steps are taken down in the reverse of their order, each only when all behind it are gone, and only under a Pod of
-// which nothing lives.
+// Steps are taken down in reverse order, each only when all later ones are gone, and only for a Pod in which
+// nothing is alive.
 func (w *world) checkRelease(a Action) {
 	w.checkStopped()
 	i := slices.Index(w.in.Steps, a.Object)
@@ -313,7 +313,7 @@ func (w *world) finish(i int) {
 	w.carryOut(a)
 }
 
-// halfDone leaves a start between creation and start, as an agent does that dies there.
+// halfDone leaves a start between creation and start, as an agent that dies there does.
 func (w *world) halfDone(a Action) bool {
 	if a.Kind != StartContainer || !rapid.Bool().Draw(w.t, "half done") {
 		return false
@@ -409,7 +409,7 @@ func keepIf[T any](in []T, keep func(T) bool) []T {
 	return out
 }
 
-// happen lets one thing happen.
+// happen makes one event happen.
 func (w *world) happen() {
 	switch rapid.IntRange(-1, 9).Draw(w.t, "event") {
 	case -1: // the user resizes a container, between operations as the model carries them out at once
@@ -417,13 +417,13 @@ func (w *world) happen() {
 			w.resize(rapid.IntRange(0, len(w.in.Pod.Spec.Containers)-1).Draw(w.t, "whose"),
 				rapid.Int64Range(1, 3).Draw(w.t, "cpus"))
 		}
-	case 0: // a container ends by itself
+	case 0: // a container ends
 		for i := range w.in.Observed.Containers {
 			if c := &w.in.Observed.Containers[i]; c.State == running && rapid.Bool().Draw(w.t, "ends") {
 				w.exit(c, rapid.Int32Range(0, 1).Draw(w.t, "code"))
 			}
 		}
-	case 1: // the agent dies and comes back
+	case 1: // the agent dies and restarts
 		w.pending, w.in.Ops = nil, map[Key]Op{}
 		old := w.in.Memory
 		w.in.Memory = build().Memory

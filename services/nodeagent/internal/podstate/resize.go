@@ -10,19 +10,19 @@ import (
 	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
-// ReasonResize is why an instance is stopped that becomes another size by a restart.
+// ReasonResize is the reason of stopping an instance that is resized by a restart.
 const ReasonResize = "Resize"
 
-// ResizeKey is the key of the operation that resizes what runs.
+// ResizeKey is the key of the operation that resizes running instances and the cgroup.
 var ResizeKey = Key{Kind: ResizePod}
 
 // Resizing is what a ResizePod does, in this order.
 type Resizing struct {
-	// Actuated is the size that the Pod's cgroup has, Max that which has room for it and for the allocated one.
+	// Actuated is the size of the Pod's cgroup, Max a size with room for it and for the allocated one.
 	Actuated, Max sizes.Size
 	// Instances are resized while the cgroup has the size Max.
 	Instances []ResizedInstance
-	// Target is the size that the cgroup has in the end.
+	// Target is the size that the cgroup gets at the end.
 	Target sizes.Size
 }
 
@@ -30,12 +30,12 @@ type Resizing struct {
 type ResizedInstance struct {
 	ID        string
 	Container lifecycle.Entry
-	// Actuated is the size that it has, Allocated that which it gets.
+	// Actuated is the size that it has, Allocated the size that it gets.
 	Actuated, Allocated sizes.Instance
 }
 
-// resize brings the Pod's cgroup and what runs to the size that the Pod was allocated, and says whether it is at it
-// now. An instance that becomes that size by a restart is stopped elsewhere, once the cgroup has room for its
+// resize brings the Pod's cgroup and its running instances to the allocated size, and reports whether a resize is
+// being done now. An instance that is resized by a restart is stopped elsewhere, once the cgroup has room for its
 // successor.
 func (v *view) resize() bool {
 	if v.in.Memory.Resize.Cgroup == nil && !v.differ() {
@@ -62,11 +62,11 @@ func (v *view) resize() bool {
 	return len(v.plan.Actions) > before || v.busy(ResizePod)
 }
 
-// resizing reports whether something is not yet of the size that the Pod was allocated, be it that it is about to end:
-// what comes after it is of that size, and there may be no room for that before.
+// resizing reports whether something does not have the allocated size yet, even if it is about to end: its
+// successor will have that size, and may have no room before.
 func (v *view) resizing() bool { return v.differ() || !v.isActuated() }
 
-// actuated is the size that the Pod's cgroup has.
+// actuated returns the size that the Pod's cgroup has.
 func (v *view) actuated() sizes.Size {
 	if cgroup := v.in.Memory.Resize.Cgroup; cgroup != nil {
 		return *cgroup
@@ -74,8 +74,8 @@ func (v *view) actuated() sizes.Size {
 	return sizes.Of(v.pod)
 }
 
-// toActuate is the size that the cgroup shall have: while an instance waits for its restart at another size,
-// there is room for both.
+// toActuate returns the size that the cgroup is to have: while an instance waits for its restart at another size,
+// it has room for both.
 func (v *view) toActuate() sizes.Size {
 	for _, e := range v.entries {
 		if c := v.inSandbox(e.Spec.Name); c != nil && v.restartsToResize(e, c) {
@@ -85,19 +85,20 @@ func (v *view) toActuate() sizes.Size {
 	return sizes.Of(v.pod)
 }
 
-// hasRoom reports whether the cgroup has no less than what was allocated: else what starts would not fit.
+// hasRoom reports whether the cgroup is at least as large as the allocated size: otherwise a new instance would not
+// fit.
 func (v *view) hasRoom() bool {
 	most := v.in.Memory.Resize.Max(sizes.Of(v.pod))
 	return sizes.Same(v.actuated().Apply(v.pod), most.Apply(v.pod))
 }
 
-// isActuated reports whether the cgroup has the size that it shall have.
+// isActuated reports whether the cgroup has the size that it is to have.
 func (v *view) isActuated() bool {
 	actuated, target := v.actuated(), v.toActuate()
 	return sizes.Same(actuated.Apply(v.pod), target.Apply(v.pod))
 }
 
-// differ reports whether anything that runs, or is being started, has not the size that it was allocated.
+// differ reports whether anything that runs, or is being started, does not have the allocated size.
 func (v *view) differ() bool {
 	if slices.ContainsFunc(v.entries, v.startsDifferent) {
 		return true
@@ -108,21 +109,21 @@ func (v *view) differ() bool {
 	})
 }
 
-// startsDifferent reports whether the container is being started at another size than it was allocated meanwhile.
+// startsDifferent reports whether the container is being started at a size other than the one allocated meanwhile.
 func (v *view) startsDifferent(e lifecycle.Entry) bool {
 	op := v.in.Ops[StartKey(e.Spec.Name)]
 	return op.Size != nil && !op.Recalled && v.isResized(e) &&
 		len(op.Size.Changed(sizes.InstanceOf(v.pod, e.Spec))) > 0
 }
 
-// isResized reports whether instances of the container may be of another size than it was allocated: there is no
-// resize without another generation.
+// isResized reports whether instances of the container may have a size other than the allocated one: each resize
+// changes the generation.
 func (v *view) isResized(e lifecycle.Entry) bool {
 	return e.Kind != lifecycle.Ephemeral && v.pod.Generation > 1
 }
 
-// toChange returns the resources of which a running instance has not what its container was allocated. An instance
-// that an agent made which kept no sizes may lack all of them once its Pod was resized.
+// toChange returns the resources of which a running instance does not have what its container was allocated. An
+// instance that was created by an agent without records of sizes may lack all of them once its Pod was resized.
 func (v *view) toChange(e lifecycle.Entry, c *observed.Container) []corev1.ResourceName {
 	if !v.isResized(e) || c.State != observed.Running {
 		return nil
@@ -137,7 +138,7 @@ func (v *view) toChange(e lifecycle.Entry, c *observed.Container) []corev1.Resou
 	return has.Changed(sizes.InstanceOf(v.pod, e.Spec))
 }
 
-// restartsToResize reports whether an instance becomes the size that its container was allocated by a restart only.
+// restartsToResize reports whether an instance gets the size allocated to its container only by a restart.
 func (v *view) restartsToResize(e lifecycle.Entry, c *observed.Container) bool {
 	if e.Kind == lifecycle.Init || len(e.Spec.ResizePolicy) == 0 {
 		return false

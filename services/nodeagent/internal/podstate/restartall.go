@@ -10,32 +10,33 @@ import (
 	"keelson.dev/services/nodeagent/internal/observed"
 )
 
-// RestartingAllContainers is why a container waits, or was stopped: all of its Pod begin anew. The API says so.
+// RestartingAllContainers is the API's reason of a container that waits, or was stopped, because all containers of
+// its Pod restart.
 const RestartingAllContainers = "RestartingAllContainers"
 
-// RestartAll is the last time that all containers of a Pod were made to begin anew, because one of them ended so that
-// its rule asks for it. Sandbox and volumes stay, and ephemeral containers have no part in it. A nil one is none.
+// RestartAll is the last restart of all containers of a Pod, because one of them ended so that its rule requires it.
+// Sandbox and volumes stay, and ephemeral containers are not restarted. Nil means that there was no such restart.
 //
-//	the container ends -> RestartAll is kept -> what is of the time before it ends -> the Pod starts as the first time
+//	the container ends -> RestartAll is saved -> the earlier instances end -> the Pod starts as at first
 //
-// It is kept before anything is done about it: from then on the instances before it count as gone, so that nothing is
-// forgotten half-way and no end of a container is answered twice.
+// It is saved before anything is done about it: from then on the earlier instances count as gone, so that no restart
+// stops half-way and no end of a container causes two.
 type RestartAll struct {
-	// Container is the one that ended, and how.
+	// Container is the one that ended, ExitCode its exit code.
 	Container string
 	ExitCode  int32
-	// Last holds, by container name, the attempt of the last instance before.
+	// Last holds, by container name, the attempt of the last instance before the restart.
 	Last map[string]uint32
-	// Stopped lists the containers whose last instance had not ended by itself.
+	// Stopped lists the containers whose last instance was still running.
 	Stopped []string
 }
 
-// Earlier reports whether an instance is of the time before all containers began anew.
+// Earlier reports whether an instance is from before the restart of all containers.
 func (r *RestartAll) Earlier(c *observed.Container) bool {
 	return r.Before(c.Name, c.Attempt)
 }
 
-// Before reports whether an attempt of a container is of the time before all containers began anew.
+// Before reports whether an attempt of a container is from before the restart of all containers.
 func (r *RestartAll) Before(name string, attempt uint32) bool {
 	if r == nil {
 		return false
@@ -44,21 +45,22 @@ func (r *RestartAll) Before(name string, attempt uint32) bool {
 	return known && attempt <= last
 }
 
-// Ended reports whether an instance ended because all containers begin anew.
+// Ended reports whether an instance ended because of the restart of all containers.
 func (r *RestartAll) Ended(c *observed.Container) bool {
 	return r != nil && c.Attempt == r.Last[c.Name] && slices.Contains(r.Stopped, c.Name)
 }
 
-// String tells people why.
+// String returns the cause in readable form.
 func (r *RestartAll) String() string {
 	return fmt.Sprintf("Container %s ended with exit code %d, upon which all containers are restarted", r.Container,
 		r.ExitCode)
 }
 
-// restartAll brings all containers down where one has ended so that its rule asks for it, and says whether it is at it.
+// restartAll brings all containers down if one has ended so that its rule requires it, and reports whether that is
+// going on.
 func (v *view) restartAll() bool {
 	if e, c := v.asksForAll(); c != nil {
-		// What is being started would be of neither time.
+		// What is being started would belong neither to the time before nor to the time after.
 		if !v.recallStarts() {
 			v.plan.RestartAll = v.beginAnew(e, c)
 			v.plan.Streaks = v.spared(v.plan.RestartAll)
@@ -70,7 +72,7 @@ func (v *view) restartAll() bool {
 	return v.plan.Restarting
 }
 
-// asksForAll returns the first container that has ended so that all begin anew, with its instance; nil if none has.
+// asksForAll returns the first container whose end requires a restart of all, with its instance; nil if none does.
 func (v *view) asksForAll() (lifecycle.Entry, *observed.Container) {
 	for _, e := range v.entries {
 		c := v.latest(e.Spec.Name)
@@ -82,7 +84,7 @@ func (v *view) asksForAll() (lifecycle.Entry, *observed.Container) {
 	return lifecycle.Entry{}, nil
 }
 
-// recallStarts calls off what is being started of the containers that begin anew, and says whether some of it may still
+// recallStarts recalls the starts and hooks of the containers that restart, and reports whether any may still
 // create an instance or run a hook.
 func (v *view) recallStarts() bool {
 	for key, op := range v.in.Ops {
@@ -95,7 +97,7 @@ func (v *view) recallStarts() bool {
 	return len(v.plan.Recall) > 0
 }
 
-// beginAnew makes all instances that there are ones of the time before.
+// beginAnew returns a RestartAll that counts all existing instances as earlier ones.
 func (v *view) beginAnew(cause lifecycle.Entry, ended *observed.Container) *RestartAll {
 	r := &RestartAll{Container: cause.Spec.Name, ExitCode: ended.ExitCode, Last: map[string]uint32{}}
 	before := v.in.Memory.RestartAll
@@ -116,8 +118,8 @@ func (v *view) beginAnew(cause lifecycle.Entry, ended *observed.Container) *Rest
 	return r
 }
 
-// spared returns where the back-offs of bystanders begin, so that what now ends does not count. Those of which nothing
-// has run since all began anew the last time were spared then.
+// spared returns where the back-offs of bystanders begin, so that what now ends does not count. Containers without
+// an instance since the last restart of all were spared then.
 func (v *view) spared(r *RestartAll) map[string]uint32 {
 	streaks := map[string]uint32{}
 	for _, e := range v.entries {
@@ -128,14 +130,14 @@ func (v *view) spared(r *RestartAll) map[string]uint32 {
 	return streaks
 }
 
-// bystander reports whether an instance is followed by another one only because all containers begin anew: it was
-// stopped for that, or would have been the last one.
+// bystander reports whether an instance is followed by another only because all containers restart: it was stopped
+// for that, or would have been the last one.
 func (v *view) bystander(r *RestartAll, e lifecycle.Entry, c *observed.Container) bool {
 	return r.Ended(c) || c.State == observed.Exited && !v.cutShort(c) && !e.Restarts(v.pod, c.ExitCode)
 }
 
-// stopEarlier ends what is of the time before all containers began anew, at once and without preStop hooks, and says
-// whether any of it is left.
+// stopEarlier ends the instances from before the restart of all containers, at once and without preStop hooks, and
+// reports whether any is left.
 func (v *view) stopEarlier() bool {
 	left := false
 	for i := range v.in.Observed.Containers {
@@ -153,8 +155,8 @@ func (v *view) stopEarlier() bool {
 	return left
 }
 
-// backsOff reports whether the containers have to wait before they begin anew: as long as the one that asked for it
-// would have to by itself.
+// backsOff reports whether the containers have to wait before they restart: as long as the one that required it
+// would have to wait alone.
 func (v *view) backsOff() bool {
 	r := v.in.Memory.RestartAll
 	if r == nil || v.latest(r.Container) != nil {
@@ -165,7 +167,7 @@ func (v *view) backsOff() bool {
 	return known && prev != nil && !v.crashDelayOver(e, prev, &Action{})
 }
 
-// showEarlier says of containers that have not begun anew yet what they wait for.
+// showEarlier sets what containers that have not restarted yet wait for.
 func (v *view) showEarlier() {
 	for _, e := range v.entries {
 		c := v.in.Observed.Latest(e.Spec.Name)

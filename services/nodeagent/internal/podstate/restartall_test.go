@@ -31,19 +31,19 @@ func initAll(name string) func(*Input) {
 	}
 }
 
-// recalled makes a start in flight one that was called off while it gets its images.
+// recalled turns a start in flight into one that was recalled while it gets its images.
 func recalled(text string) func(*Input) {
 	return func(in *Input) { in.Ops[key(text)] = Op{Recalled: true} }
 }
 
-// anew makes all containers have begun anew after these last attempts, because the named one ended.
+// anew makes all containers have restarted after these last attempts, because the named one ended.
 func anew(cause string, last map[string]uint32, stopped ...string) func(*Input) {
 	return func(in *Input) {
 		in.Memory.RestartAll = &RestartAll{Container: cause, ExitCode: 42, Last: last, Stopped: stopped}
 	}
 }
 
-// A restart of all containers is kept before anything is done about it.
+// A restart of all containers is saved before anything is done about it.
 func TestRestartAllBegins(t *testing.T) {
 	s0, never := sandbox("s0", 0, true), policy(corev1.RestartPolicyNever)
 	own := forAll(corev1.ContainerRestartPolicyNever)
@@ -132,7 +132,7 @@ func TestRestartAllBegins(t *testing.T) {
 	}
 }
 
-// What is of the time before ends at once, whatever the Pod's grace period; then the Pod starts as the first time.
+// Earlier instances end at once, regardless of the Pod's grace period; then the Pod starts as at first.
 func TestRestartAllGoesOn(t *testing.T) {
 	s0, never := sandbox("s0", 0, true), policy(corev1.RestartPolicyNever)
 	own := forAll(corev1.ContainerRestartPolicyNever)
@@ -214,8 +214,8 @@ func TestRestartAllGoesOn(t *testing.T) {
 	}
 }
 
-// What all begin anew for counts for the back-off of nobody but the one that asked, and of those that would have been
-// restarted themselves.
+// A restart of all containers counts only for the back-off of the container that required it, and of those that
+// would have been restarted anyway.
 func TestRestartAllSparesBystanders(t *testing.T) {
 	s0, always := sandbox("s0", 0, true), policy(corev1.RestartPolicyAlways)
 	asker := mainC("a", forAll(corev1.ContainerRestartPolicyNever))
@@ -243,7 +243,8 @@ func TestRestartAllSparesBystanders(t *testing.T) {
 	}
 }
 
-// An instance that cannot be removed is waited for until its processes were killed often enough, and is tried again.
+// An instance that cannot be removed is waited for until its processes were killed often enough; its removal is
+// retried.
 func TestRestartAllPassesWhatStays(t *testing.T) {
 	own := forAll(corev1.ContainerRestartPolicyNever)
 	for _, r := range []struct {
@@ -279,7 +280,7 @@ func TestRestartAllPassesWhatStays(t *testing.T) {
 	}
 }
 
-// Nor does it keep a Pod from running, or from its end, without a restart of all.
+// Nor does such an instance, without a restart of all, keep a Pod from running or from ending.
 func TestCreatedThatStays(t *testing.T) {
 	stays := func(count int, more ...func(*Input)) Plan {
 		return Decide(build(append(options(policy(corev1.RestartPolicyNever), mainC("n"), sandbox("s0", 0, true),
@@ -292,7 +293,7 @@ func TestCreatedThatStays(t *testing.T) {
 	check(t, stays(maxRemovals, deleted(30)), "StopSandbox s0")
 }
 
-// A restart of all is no end of a resize: what runs has not the new size yet.
+// A restart of all does not end a resize: the running instances do not have the new size yet.
 func TestResizingWhileAllRestart(t *testing.T) {
 	size := func(cpus int64) func(*corev1.Container) {
 		return func(c *corev1.Container) { c.Resources = limitedTo(cpus) }
@@ -324,7 +325,7 @@ func TestResizingWhileAllRestart(t *testing.T) {
 	}
 }
 
-// What is being started has the size that its Pod had when its start began.
+// An instance that is being started has the size that its Pod had when the start began.
 func TestResizingWhileOneStarts(t *testing.T) {
 	for _, r := range []struct {
 		name string
@@ -345,7 +346,7 @@ func TestResizingWhileOneStarts(t *testing.T) {
 	}
 }
 
-// What runs and waits for its postStart hook is not up, whatever becomes of the Pod.
+// A running instance that waits for its postStart hook is not up, for every goal of the Pod.
 func TestHookingWhateverTheGoal(t *testing.T) {
 	for name, more := range map[string][]func(*Input){
 		"run":     nil,
@@ -361,7 +362,7 @@ func TestHookingWhateverTheGoal(t *testing.T) {
 	}
 }
 
-// The back-off of those that had to stop begins anew with a long run only.
+// For containers that had to stop, the back-off restarts only after a long run.
 func TestRestartAllKeepsBackOffs(t *testing.T) {
 	for ran, want := range map[time.Duration]*uint32{10 * time.Minute: ptr.To(uint32(1)), 10*time.Minute - 1: nil} {
 		plan := Decide(build(policy(corev1.RestartPolicyNever), mainC("m"), sandbox("s0", 0, true),

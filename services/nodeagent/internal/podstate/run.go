@@ -8,14 +8,15 @@ import (
 	"keelson.dev/services/nodeagent/internal/observed"
 )
 
-// Reasons with which an instance of a running Pod is stopped or waits.
+// Reasons for which an instance of a running Pod is stopped or waits.
 const (
 	reasonSandboxChanged = "SandboxChanged"
 	reasonUnknown        = "ContainerStatusUnknown"
 	reasonChanged        = "ContainerChanged"
 )
 
-// run brings a Pod up and keeps it up: first what it stands on, then its sandbox, then the containers in their order.
+// run brings a Pod up and keeps it up: first the preparation steps, then its sandbox, then the containers in their
+// order.
 func (v *view) run() {
 	v.plan.Resizing = v.resizing()
 	if v.restartAll() || v.held() || !v.prepare() {
@@ -56,7 +57,7 @@ func (v *view) held() bool {
 	return true
 }
 
-// replaceSandbox makes the first sandbox, or the next one once nothing of the old ones lives.
+// replaceSandbox creates the first sandbox, or the next one once nothing in the old ones is alive.
 func (v *view) replaceSandbox() {
 	if v.busy(CreateSandbox, StartContainer, RunPostStart) || v.strays() {
 		return
@@ -75,7 +76,7 @@ func (v *view) replaceSandbox() {
 	}
 }
 
-// strays stops what lives outside of the present ready sandbox, and says whether there is such a thing.
+// strays stops instances outside the present ready sandbox, and reports whether any has to be waited for.
 func (v *view) strays() bool {
 	found := false
 	deadline := v.in.Now.Add(lifecycle.Grace(v.pod))
@@ -91,7 +92,7 @@ func (v *view) strays() bool {
 	return found
 }
 
-// inits drives init containers and sidecars, and says whether the main containers may start.
+// inits drives init containers and sidecars, and reports whether the main containers may start.
 func (v *view) inits() bool {
 	initialized := v.initialized()
 	for i, e := range v.entries {
@@ -112,7 +113,8 @@ func (v *view) inits() bool {
 	return true
 }
 
-// passed reports whether a container after the i-th has been started in this sandbox: the i-th is no longer waited for.
+// passed reports whether a container after the i-th has been started in this sandbox: the i-th need not be waited
+// for.
 func (v *view) passed(i int) bool {
 	for _, e := range v.entries[i+1:] {
 		if e.Kind != lifecycle.Ephemeral && v.inSandbox(e.Spec.Name) != nil {
@@ -122,7 +124,7 @@ func (v *view) passed(i int) bool {
 	return false
 }
 
-// started reports whether a sidecar is up: running, its hook done, its startup probe satisfied.
+// started reports whether a sidecar is up: it runs, its hook is done and its startup probe has succeeded.
 func (v *view) started(e lifecycle.Entry) bool {
 	c := v.inSandbox(e.Spec.Name)
 	return c != nil && c.State == observed.Running && !v.hookPending(e, c) &&
@@ -134,8 +136,8 @@ func (v *view) hookPending(e lifecycle.Entry, c *observed.Container) bool {
 	return e.Spec.Lifecycle != nil && e.Spec.Lifecycle.PostStart != nil && !v.in.Memory.Hooked[c.ID]
 }
 
-// hooking lists what runs and waits for the end of its postStart hook, whatever becomes of the Pod: a hook that is
-// called off does not end.
+// hooking lists running instances whose postStart hook has not finished, for every goal: a hook that is called
+// off does not finish.
 func (v *view) hooking() {
 	for i := range v.in.Observed.Containers {
 		c := &v.in.Observed.Containers[i]
@@ -145,7 +147,7 @@ func (v *view) hooking() {
 	}
 }
 
-// drive brings one container to where it shall be in the present sandbox.
+// drive brings one container to its desired state in the present sandbox.
 func (v *view) drive(e lifecycle.Entry) {
 	name := e.Spec.Name
 	c := v.inSandbox(name)
@@ -156,7 +158,7 @@ func (v *view) drive(e lifecycle.Entry) {
 	case c == nil:
 		v.start(e, v.in.Observed.Latest(name))
 	case (c.State == observed.Created || c.State == observed.Unknown) && v.lives(c):
-		// A start that was cut short: nobody can say how far it came, so a new instance takes its place.
+		// A start that was cut short: how far it came is unknown, so a new instance replaces this one.
 		v.discard(c, v.in.Now.Add(lifecycle.Grace(v.pod)), StopReason{Reason: reasonUnknown,
 			Message: "Container is in unknown state, try killing it before restart."})
 	case v.cutShort(c) && !v.stays(c):
@@ -168,7 +170,7 @@ func (v *view) drive(e lifecycle.Entry) {
 	}
 }
 
-// keep looks after a running instance.
+// keep checks a running instance.
 func (v *view) keep(e lifecycle.Entry, c *observed.Container) {
 	if why := v.mustStop(e, c); why != nil {
 		v.stop(c, v.in.Now.Add(why.Grace), *why)
@@ -179,7 +181,7 @@ func (v *view) keep(e lifecycle.Entry, c *observed.Container) {
 	}
 }
 
-// mustStop says why a running instance must be stopped, nil if it may run on.
+// mustStop returns why a running instance must be stopped; nil if it may run on.
 func (v *view) mustStop(e lifecycle.Entry, c *observed.Container) *StopReason {
 	if why, ok := v.in.Memory.MustStop[c.ID]; ok {
 		return &why
@@ -198,8 +200,8 @@ func (v *view) mustStop(e lifecycle.Entry, c *observed.Container) *StopReason {
 	return nil
 }
 
-// start makes the next instance of a container after prev, the newest one so far (nil for the first), when its restart
-// policy and back-off allow it and no other instance lives.
+// start creates the next instance of a container after prev, the newest one so far (nil for the first), if its
+// restart policy and back-off allow it and no other instance is alive.
 func (v *view) start(e lifecycle.Entry, prev *observed.Container) {
 	name := e.Spec.Name
 	if len(v.live(name)) > 0 || !v.hasRoom() {
@@ -215,7 +217,7 @@ func (v *view) start(e lifecycle.Entry, prev *observed.Container) {
 	v.plan.Actions = append(v.plan.Actions, a)
 }
 
-// follows reports whether an instance may follow prev now, and says in a where the container's back-off begins anew.
+// follows reports whether an instance may follow prev now, and sets in a where the container's back-off restarts.
 func (v *view) follows(e lifecycle.Entry, prev *observed.Container, a *Action) bool {
 	anew := v.in.Memory.RestartAll.Earlier(prev)
 	rerun := anew || e.Kind == lifecycle.Init && prev.SandboxID != v.sandbox.ID
@@ -235,7 +237,7 @@ func (v *view) follows(e lifecycle.Entry, prev *observed.Container, a *Action) b
 	}
 }
 
-// crashDelayOver reports whether the back-off after prev has passed. A long run begins the back-off anew.
+// crashDelayOver reports whether the back-off after prev has passed. A long run restarts the back-off.
 func (v *view) crashDelayOver(e lifecycle.Entry, prev *observed.Container, a *Action) bool {
 	restarts := int(prev.Attempt) - int(v.in.Memory.Streaks[prev.Name])
 	if ranLong(prev) {
@@ -252,7 +254,7 @@ func (v *view) crashDelayOver(e lifecycle.Entry, prev *observed.Container, a *Ac
 	return true
 }
 
-// endOf is when an instance ended.
+// endOf returns when an instance ended.
 func endOf(c *observed.Container) time.Time {
 	if c.FinishedAt.IsZero() {
 		return c.CreatedAt
@@ -260,14 +262,14 @@ func endOf(c *observed.Container) time.Time {
 	return c.FinishedAt
 }
 
-// ranLong reports whether an instance ran so long that its container's back-off begins anew.
+// ranLong reports whether an instance ran so long that its container's back-off restarts.
 func ranLong(c *observed.Container) bool {
 	return !c.StartedAt.IsZero() && endOf(c).Sub(c.StartedAt) >= lifecycle.ResetAfter
 }
 
-// nextAttempt numbers the instance after prev. Where the runtime has lost all instances, the API's restart count goes
-// on. Both may lag behind the last time that all containers began anew: an instance that was created then may have gone
-// without having started.
+// nextAttempt returns the attempt of the instance after prev. If the runtime has lost all instances, the API's
+// restart count continues. Both may be behind the last restart of all containers: an instance that was being
+// created then may have disappeared without having started.
 func (v *view) nextAttempt(e lifecycle.Entry, prev *observed.Container) uint32 {
 	least := uint32(0)
 	if r := v.in.Memory.RestartAll; r != nil {

@@ -22,7 +22,7 @@ type row struct {
 	name  string
 	input []func(*Input)
 	want  []string
-	// wake is the expected time until the plan wakes, 0 if it must not be looked at.
+	// wake is the expected time until the plan wakes; 0 is not checked.
 	wake    time.Duration
 	waiting map[string]string
 	goal    Goal
@@ -339,7 +339,7 @@ func TestMustStop(t *testing.T) {
 	}
 }
 
-// Where the runtime has lost all instances, the attempts go on after the restarts that the API knows of.
+// If the runtime has lost all instances, the attempts continue after the restarts that the API knows of.
 func TestAttemptsGoOn(t *testing.T) {
 	status := func(name, id string, restarts int32) func(*Input) {
 		return func(in *Input) {

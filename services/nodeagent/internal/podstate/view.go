@@ -10,13 +10,13 @@ import (
 	"keelson.dev/services/nodeagent/internal/observed"
 )
 
-// view is the input with its indices, and the plan as it grows.
+// view is the input with its indices, and the plan under construction.
 type view struct {
 	in      Input
 	pod     *corev1.Pod
 	entries []lifecycle.Entry
 	byName  map[string]lifecycle.Entry
-	// sandbox is the newest one, nil if there is none.
+	// sandbox is the newest one; nil if the Pod has none.
 	sandbox *observed.Sandbox
 	plan    Plan
 }
@@ -32,7 +32,8 @@ func newView(in Input) *view {
 	return v
 }
 
-// latest returns the newest instance of a container, or nil. Instances from before all containers began anew are none.
+// latest returns the newest instance of a container, or nil. It ignores instances from before a restart of all
+// containers.
 func (v *view) latest(name string) *observed.Container {
 	if c := v.in.Observed.Latest(name); c != nil && !v.in.Memory.RestartAll.Earlier(c) {
 		return c
@@ -40,8 +41,8 @@ func (v *view) latest(name string) *observed.Container {
 	return nil
 }
 
-// inSandbox returns the newest instance of a container in the newest sandbox, or nil. Instances from before all
-// containers began anew are none.
+// inSandbox returns the newest instance of a container in the newest sandbox, or nil. It ignores instances from
+// before a restart of all containers.
 func (v *view) inSandbox(name string) *observed.Container {
 	if v.sandbox == nil {
 		return nil
@@ -55,7 +56,7 @@ func (v *view) inSandbox(name string) *observed.Container {
 	return nil
 }
 
-// lives reports whether an instance may have a process. One that was created and withstands its removal has none.
+// lives reports whether an instance may have a process. One that was created and could not be removed has none.
 func (v *view) lives(c *observed.Container) bool {
 	return c.Live() && (c.State != observed.Created || !v.stays(c))
 }
@@ -95,7 +96,7 @@ func (v *view) act(a Action) {
 	v.plan.Actions = append(v.plan.Actions, a)
 }
 
-// due reports whether an operation may be tried again after its last failure, and else wakes when it may.
+// due reports whether an operation may be tried again after its last failure; if not, the plan wakes when it may.
 func (v *view) due(key Key, delay func(int) time.Duration) bool {
 	fault, failed := v.in.Memory.Faults[key]
 	if !failed {
@@ -109,14 +110,14 @@ func (v *view) due(key Key, delay func(int) time.Duration) bool {
 	return true
 }
 
-// wake makes the plan wake at t, or earlier if something else asks for it.
+// wake makes the plan wake at t, or earlier if another wake is earlier.
 func (v *view) wake(t time.Time) {
 	if v.plan.Wake.IsZero() || t.Before(v.plan.Wake) {
 		v.plan.Wake = t
 	}
 }
 
-// stop ends one instance by the deadline. An operation in flight is replaced only by an earlier deadline.
+// stop ends one instance by the deadline. Only an earlier deadline replaces an operation in flight.
 func (v *view) stop(c *observed.Container, deadline time.Time, why StopReason) {
 	key := Key{Kind: StopContainer, Object: c.ID}
 	if op, inFlight := v.in.Ops[key]; inFlight {
@@ -136,7 +137,7 @@ func (v *view) stop(c *observed.Container, deadline time.Time, why StopReason) {
 	})
 }
 
-// discard stops an instance, or removes it if it has never started, and says whether it has to be waited for.
+// discard stops an instance, or removes it if it has never started, and reports whether it has to be waited for.
 func (v *view) discard(c *observed.Container, deadline time.Time, why StopReason) bool {
 	if c.State == observed.Created {
 		v.remove(c)
@@ -146,7 +147,7 @@ func (v *view) discard(c *observed.Container, deadline time.Time, why StopReason
 	return v.lives(c)
 }
 
-// remove takes an instance away that has no process.
+// remove removes an instance that has no process.
 func (v *view) remove(c *observed.Container) {
 	key := removeKey(c)
 	v.act(Action{Key: key, ID: c.ID, SandboxID: c.SandboxID, Container: v.byName[c.Name],
@@ -155,17 +156,16 @@ func (v *view) remove(c *observed.Container) {
 
 func removeKey(c *observed.Container) Key { return Key{Kind: RemoveContainer, Object: c.ID} }
 
-// maxRemovals is how often an instance is tried to be removed before the Pod goes on without that. It is tried again
-// all the same where the instance is of a time that is over.
+// maxRemovals is how often the removal of an instance is tried before the Pod goes on without it. Removals of
+// instances from before a restart of all containers are still retried after that.
 const maxRemovals = 3
 
-// stays reports whether an instance that should be removed has withstood that often enough. Its processes were killed
-// each time.
+// stays reports whether the removal of an instance has failed often enough. Its processes were killed each time.
 func (v *view) stays(c *observed.Container) bool {
 	return v.in.Memory.Faults[removeKey(c)].Count >= maxRemovals
 }
 
-// failed reports whether an operation has failed when it was tried last.
+// failed reports whether the last try of an operation failed.
 func (v *view) failed(key Key) bool {
 	_, failed := v.in.Memory.Faults[key]
 	return failed

@@ -64,8 +64,8 @@ type worker struct {
 	fresh      bool
 	// refused is why the node did not admit the Pod.
 	refused *podstate.Outcome
-	// pending is the resize that is deferred or infeasible, reportedPending the reason that an event was recorded about
-	// last; resizing says that one is in progress.
+	// pending is the resize that is deferred or infeasible, reportedPending the reason of the last event about it;
+	// resizing means that a resize is in progress.
 	pending         *resize.Pending
 	reportedPending string
 	resizing        bool
