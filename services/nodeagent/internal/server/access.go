@@ -14,16 +14,16 @@ import (
 	"keelson.dev/services/nodeagent/internal/review"
 )
 
-// Who may ask by their certificates, whether the API server answers or not.
+// Users that may do everything by their certificates, whether the API server answers or not.
 const (
 	apiserverUser = "system:keelson:apiserver"
 	mastersGroup  = "system:masters"
 )
 
-// authenticatedGroup is of everybody whom the cluster knows; a certificate does not say so.
+// authenticatedGroup is the group of all users that the cluster knows; a certificate does not name it.
 const authenticatedGroup = "system:authenticated"
 
-// authorize lets through who may do what the request asks for.
+// authorize passes on requests whose users may do what they ask for.
 func (s *Server) authorize(next http.Handler) http.Handler {
 	return answer(func(w http.ResponseWriter, r *http.Request) error {
 		user, err := s.admit(r)
@@ -36,10 +36,10 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 	})
 }
 
-// admit returns the name of who asks, or why he is not let through.
+// admit returns the name of the user, or why the request is rejected.
 func (s *Server) admit(r *http.Request) (string, error) {
 	token := bearer(r.Header.Get("Authorization"))
-	r.Header.Del("Authorization") // a session's request goes on to the runtime
+	r.Header.Del("Authorization") // the runtime gets a session's request
 	user, ok := certified(r.TLS)
 	if ok && (user.Username == apiserverUser || slices.Contains(user.Groups, mastersGroup)) {
 		return user.Username, nil
@@ -74,7 +74,7 @@ func (s *Server) admit(r *http.Request) (string, error) {
 		accesses[0].Verb, strings.Join(wanted, " or "))}
 }
 
-// certified is the user of the certificate that TLS has verified.
+// certified returns the user of the certificate that TLS has verified.
 func certified(state *tls.ConnectionState) (authenticationv1.UserInfo, bool) {
 	if state == nil || len(state.VerifiedChains) == 0 {
 		return authenticationv1.UserInfo{}, false
@@ -84,7 +84,7 @@ func certified(state *tls.ConnectionState) (authenticationv1.UserInfo, bool) {
 		Groups: append(slices.Clone(subject.Organization), authenticatedGroup)}, subject.CommonName != ""
 }
 
-// unreviewed is what a client hears of a review without an answer that lets him in: nothing of where the API is.
+// unreviewed is the error that a client gets if a review does not admit it: it does not reveal where the API is.
 func unreviewed(err error) error {
 	switch {
 	case errors.Is(err, review.ErrUnknown):

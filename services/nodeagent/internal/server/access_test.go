@@ -16,7 +16,7 @@ func TestAccessesOf(t *testing.T) {
 	for _, row := range []struct{ method, path, want string }{
 		{"GET", "/metrics", "[{get metrics}]"},
 		{"HEAD", "/metrics/resource", "[{get metrics}]"},
-		{"GET", "/metrics/../exec/ns/web/app", "[{get metrics}]"}, // which is led to its clean path, and asked again
+		{"GET", "/metrics/../exec/ns/web/app", "[{get metrics}]"}, // which is redirected to its clean path, and checked again
 		{"GET", "/metricsandmore", "[{get proxy}]"},
 		{"GET", "//metrics", "[{get proxy}]"},
 		{"GET", "/Metrics", "[{get proxy}]"},
@@ -59,7 +59,7 @@ func TestBearer(t *testing.T) {
 	}
 }
 
-// Who asks is known by a certificate of the cluster or by a token, and gets what the API lets him have.
+// A user is known by a certificate of the cluster or by a token, and gets what the API allows.
 func TestWhoMayAsk(t *testing.T) {
 	n := newNode(t)
 	stranger := newAuthority(t).client(apiserverUser)
@@ -122,7 +122,7 @@ func TestWhoMayAsk(t *testing.T) {
 	}
 }
 
-// askBy asks for a path by a token, a certificate, or both: an empty one and nil are left out.
+// askBy requests a path with a token, a certificate, or both: an empty token and a nil certificate are left out.
 func (n *node) askBy(path, token string, certificate *tls.Certificate) (int, string, error) {
 	var header http.Header
 	if token != "" {
@@ -140,7 +140,7 @@ func own(n *node, user string, groups ...string) *tls.Certificate {
 	return &certificate
 }
 
-// A method that nothing has is refused before the API is asked for its verb, of which there would be any number.
+// An unknown method is refused before the API is asked about its verb: clients could make up any number of them.
 func TestMethods(t *testing.T) {
 	n := newNode(t)
 	for method, want := range map[string]int{"HEAD": 200, "OPTIONS": 405, "ANY": 405, "DELETE": 403} {
@@ -153,7 +153,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// While the API cannot be asked, nobody is let in but who needs no asking, and nobody hears where the API is.
+// While the API cannot be asked, only users that need no review are admitted, and no client learns where the API
+// is.
 func TestWhileReviewsFail(t *testing.T) {
 	n := newNode(t)
 	n.api.fail(errors.New("dial tcp 10.0.0.1:6443: connection refused"))
@@ -178,7 +179,7 @@ func TestWhileReviewsFail(t *testing.T) {
 	}
 }
 
-// A flood of tokens that are not valid is turned away.
+// A flood of invalid tokens is rejected.
 func TestFloodOfTokens(t *testing.T) {
 	n := newNode(t)
 	counts := map[int]int{}
@@ -194,8 +195,8 @@ func TestFloodOfTokens(t *testing.T) {
 	}
 }
 
-// Who has shown no certificate may send a large token, again and again, and no header that takes much memory; the API
-// server may, for a command may be long.
+// A client without a certificate may send a large token, again and again, but no header that takes much memory; the
+// API server may, because a command may be long.
 func TestLargeHeaders(t *testing.T) {
 	n := newNode(t)
 	large, larger := strings.Repeat("x", 15<<10), strings.Repeat("x", 64<<10)
@@ -226,7 +227,7 @@ func TestLargeHeaders(t *testing.T) {
 	}
 }
 
-// What a client may send counts anew with each request of a connection.
+// The limit applies to each request of a connection separately.
 func TestLargeHeadersAgain(t *testing.T) {
 	n := newNode(t)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: n.pool()}}
@@ -254,7 +255,7 @@ func TestLargeHeadersAgain(t *testing.T) {
 	}
 }
 
-// Only HTTP/1.1 is spoken: one connection is one request at a time.
+// The server speaks only HTTP/1.1: one connection carries one request at a time.
 func TestOneRequestAtATime(t *testing.T) {
 	n := newNode(t)
 	connection, err := tls.Dial(
@@ -274,7 +275,7 @@ func TestOneRequestAtATime(t *testing.T) {
 	}
 }
 
-// Nobody behind the node API sees a token: a session's request goes on to the runtime.
+// Nothing behind the node API sees a token: the runtime gets a session's request without it.
 func TestTokensGoNoFurther(t *testing.T) {
 	s := &Server{config: Config{Reviews: (&api{}).reviewer()}}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody)

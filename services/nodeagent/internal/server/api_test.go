@@ -13,19 +13,20 @@ import (
 	"keelson.dev/services/nodeagent/internal/review"
 )
 
-// tokens are whose tokens the API knows: of tools that may see something, and of a Pod that may not.
+// tokens are the users of the tokens that the API knows: of tools that may read something, and of a Pod that may
+// not.
 var tokens = map[string]authenticationv1.UserInfo{
 	"prometheus": {Username: "prometheus", Groups: []string{"system:authenticated"}},
 	"viewer":     {Username: "viewer", Groups: []string{"system:authenticated"}},
 	"configurer": {Username: "configurer", Groups: []string{"system:authenticated"}},
 	"proxier":    {Username: "proxier", Groups: []string{"system:authenticated"}},
 	"pod":        {Username: "system:serviceaccount:ns:default", Groups: []string{"system:authenticated"}},
-	// Names that certificates give rights say nothing in a token.
+	// Names that have rights in certificates have none in a token.
 	"apiserver": {Username: apiserverUser, Groups: []string{"system:authenticated"}},
 	"master":    {Username: "mallory", Groups: []string{mastersGroup, "system:authenticated"}},
 }
 
-// rights are what the API lets users do with the node n1.
+// rights are what users may do with the node n1.
 var rights = map[string][]string{
 	"prometheus": {"get metrics"}, "viewer": {"get pods", "get healthz", "get log", "get stats"},
 	"proxier": {"get proxy"}, "configurer": {"get configz"}, "by-certificate": {"get metrics"},

@@ -27,8 +27,8 @@ func (n *node) shownTo() (*x509.Certificate, error) {
 	return connection.ConnectionState().PeerCertificates[0], nil
 }
 
-// A node without a certificate refuses the handshake and says why, and serves as soon as it has one; each new client
-// sees the newest.
+// A node without a certificate refuses the handshake and says why, and serves as soon as it has one; each new
+// client sees the newest.
 func TestCertificateOfTheMoment(t *testing.T) {
 	core, lines := observer.New(zap.InfoLevel)
 	n := newNodeWith(t, zap.New(core))
@@ -55,15 +55,15 @@ func TestCertificateOfTheMoment(t *testing.T) {
 	}
 }
 
-// Who is believed by a certificate is so no longer on a new connection once its authority has gone, nor by what is left
-// of a session from before; who comes by the new authority is.
+// A client certificate is rejected on a new connection once its authority has been removed, even with a session
+// ticket from before; a certificate of the new authority is accepted.
 func TestAuthoritiesOfTheMoment(t *testing.T) {
 	n := newNode(t)
 	other := newAuthority(t)
 	certificate := n.client("system:keelson:apiserver")
 	config := &tls.Config{RootCAs: n.pool(), Certificates: []tls.Certificate{certificate},
 		ClientSessionCache: tls.NewLRUClientSessionCache(4)}
-	// ask answers by a connection of its own, and reads it to the end: the ticket of a session comes with the answer.
+	// ask requests a path on a new connection, and reads the answer to its end, which brings the session ticket.
 	ask := func() (resumed bool, code int, err error) {
 		transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+n.address+"/pods",

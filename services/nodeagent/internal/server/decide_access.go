@@ -6,11 +6,12 @@ import (
 	"keelson.dev/services/nodeagent/internal/review"
 )
 
-// verbs are the API's of HTTP's methods; the node API knows no others.
+// verbs maps HTTP's methods to the API's verbs; the node API knows no others.
 var verbs = map[string]string{"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch",
 	"DELETE": "delete"}
 
-// subresources of nodes are asked for one after the other, by the first part of the path: each allows the request.
+// subresources maps the first part of a path to the subresources of nodes that are checked in turn: any of them
+// allows the request.
 var subresources = map[string][]string{
 	"metrics":     {"metrics"},
 	"stats":       {"stats"},
@@ -21,11 +22,12 @@ var subresources = map[string][]string{
 	"configz":     {"configz", "proxy"},
 }
 
-// acting are the sessions: they let their clients act in a container, by GET as well: who may read only gets none.
+// acting are the sessions, which let their clients act in a container, also by GET: a user who may only read gets
+// none.
 var acting = map[string]bool{"exec": true, "attach": true, "portForward": true}
 
-// accessesOf are those of which a request needs one, as the API's rules name them; none for a method that nothing here
-// has.
+// accessesOf returns the accesses of which a request needs one, as the API's rules name them; none for an unknown
+// method.
 func accessesOf(method, path string) []review.Access {
 	verb, ok := verbs[method]
 	if !ok {
@@ -46,7 +48,7 @@ func accessesOf(method, path string) []review.Access {
 	return all
 }
 
-// bearer is the token of an Authorization header, "" if it has none.
+// bearer returns the token of an Authorization header; "" if it has none.
 func bearer(header string) string {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(header), " ")
 	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || strings.Contains(token, " ") {

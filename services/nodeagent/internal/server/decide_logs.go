@@ -14,7 +14,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/observed"
 )
 
-// logQuery is what a client wants of a log.
+// logQuery is what a client requests of a log.
 type logQuery struct {
 	containerlog.Options
 	Previous bool
@@ -124,8 +124,8 @@ func statusOf(pod *corev1.Pod, name string) corev1.ContainerStatus {
 	return corev1.ContainerStatus{}
 }
 
-// loggedInstance returns the instance whose log is meant, of those that the runtime has, or why there is none. What the
-// API has of the Pod lags behind: it says only what a container without an instance waits for, and whether one that has
+// loggedInstance returns the instance of the runtime whose log is requested, or an error. The API's status of the
+// Pod lags behind: it is used only for what a container without an instance waits for, and for whether one that has
 // ended will be followed by another.
 func loggedInstance(pod *corev1.Pod, container string, previous bool, has observed.Pod) (*observed.Container, error) {
 	if !hasContainer(pod, container) {
@@ -135,7 +135,7 @@ func loggedInstance(pod *corev1.Pod, container string, previous bool, has observ
 	latest, before := lastTwo(has, container)
 	if previous {
 		if latest != nil && latest.State == observed.Exited && terminatedID(status.State) != latest.ID {
-			return latest, nil // another takes its place
+			return latest, nil // another instance replaces it
 		}
 		if before == nil {
 			return nil, badRequest("previous terminated container %q in pod %q not found", container, pod.Name)
@@ -172,7 +172,7 @@ func lastTwo(has observed.Pod, container string) (latest, before *observed.Conta
 	return latest, nil
 }
 
-// runningInstance returns the runtime's ID of the instance that runs, or why there is none.
+// runningInstance returns the runtime's ID of the running instance, or an error.
 func runningInstance(pod *corev1.Pod, container string, has observed.Pod) (string, error) {
 	if !hasContainer(pod, container) {
 		return "", notFound("container %s is not in pod %s", container, pod.Name)
@@ -191,7 +191,7 @@ func terminatedID(state corev1.ContainerState) string {
 	return bareID(state.Terminated.ContainerID)
 }
 
-// bareID takes the runtime's name off an ID as the API writes it: containerd://1234.
+// bareID strips the runtime's name from an ID as the API writes it: containerd://1234.
 func bareID(id string) string {
 	if _, bare, ok := strings.Cut(id, "://"); ok {
 		return bare

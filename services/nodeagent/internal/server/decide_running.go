@@ -10,8 +10,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/observed"
 )
 
-// runningPods are the Pods of which the runtime has something that runs, with the containers that do, in the form of
-// the API: what it has no word for is left out.
+// runningPods returns the Pods that have a running container or sandbox in the runtime, with the running
+// containers, as API objects; it leaves out what the API cannot express.
 func runningPods(has []observed.Pod) corev1.PodList {
 	list := corev1.PodList{Items: []corev1.Pod{}}
 	list.Kind, list.APIVersion = "PodList", "v1"

@@ -20,12 +20,12 @@ import (
 	"keelson.dev/kit/logging"
 )
 
-// ownProcess says that the test runs by itself: it replaces the logger of the process, which sessions of other tests
-// may still read.
+// ownProcess marks the process that runs this test alone: it replaces the process's logger, which sessions of other
+// tests may still read.
 const ownProcess = "KEELSON_OWN_PROCESS"
 
-// An end that is normal is no error: sessions that ended, and clients that went away in the middle of one or of the TLS
-// handshake, in an ordered way or without a word.
+// A normal end is no error: sessions that ended, and clients that left in the middle of one or of the TLS
+// handshake, in an orderly way or not.
 func TestEndsAreNoErrors(t *testing.T) {
 	if os.Getenv(ownProcess) == "" {
 		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEndsAreNoErrors$")
@@ -76,7 +76,7 @@ func TestEndsAreNoErrors(t *testing.T) {
 	}
 }
 
-// reset closes without the end that TCP has for it.
+// reset closes without TCP's orderly end.
 func reset(c *net.TCPConn, _ *tls.Conn) error {
 	if err := c.SetLinger(0); err != nil {
 		return err

@@ -9,14 +9,14 @@ import (
 	"sync/atomic"
 )
 
-// strangerBytes is how much a client without a certificate of the cluster may send until its request is answered, its
-// part of the TLS handshake included: a token of the largest size fits, a header that takes much memory does not.
+// strangerBytes is how much a client without a certificate of the cluster may send until its request is answered,
+// including its part of the TLS handshake: a token of the largest size fits, a header that takes much memory does not.
 const strangerBytes = 32 << 10
 
-// errTooMuch ends the connection of a client that sends more.
+// errTooMuch ends the connection of a client that sends more than strangerBytes.
 var errTooMuch = errors.New("a request without a client certificate is too large")
 
-// narrowListener accepts connections that take only so much from strangers.
+// narrowListener accepts connections that read only so much from strangers.
 type narrowListener struct{ net.Listener }
 
 // Accept implements net.Listener.
@@ -30,7 +30,7 @@ func (l narrowListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// narrowConn is a stranger's connection until it is wide.
+// narrowConn limits a stranger's connection until it is wide.
 type narrowConn struct {
 	net.Conn
 	left atomic.Int64
@@ -51,7 +51,8 @@ func (c *narrowConn) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// admit has connections take more as soon as they have shown a certificate that one of the authorities has signed.
+// admit lifts the limit of a connection as soon as it has shown a certificate that one of the authorities has
+// signed.
 func admit(config *tls.Config, authorities func() *x509.CertPool) {
 	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		own := config.Clone()
@@ -67,8 +68,8 @@ func admit(config *tls.Config, authorities func() *x509.CertPool) {
 	}
 }
 
-// renew gives a stranger's connection what the next request may take, and all to a session, which somebody who may
-// have it has begun.
+// renew resets the limit of a stranger's connection for the next request, and lifts it for a session, which only an
+// authorized user can begin.
 func renew(connection net.Conn, state http.ConnState) {
 	secured, ok := connection.(*tls.Conn)
 	if !ok {

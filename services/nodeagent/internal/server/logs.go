@@ -35,7 +35,7 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	out := &flusher{ResponseWriter: w, controller: http.NewResponseController(w)}
 	if query.Follow {
-		out.Flush() // a follower learns at once that the log is there
+		out.Flush() // so that a follower learns at once that the log exists
 	}
 	running := func(ctx context.Context) (bool, error) {
 		now, err := s.observe(ctx, pod)
@@ -54,11 +54,11 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// flusher lets a follower see each line when it has been written.
+// flusher sends each line to a follower as soon as it is written.
 type flusher struct {
 	http.ResponseWriter
 	controller *http.ResponseController
-	// begun says that the client has a part of the answer, so that no error can take its place.
+	// begun means that the client has a part of the answer, so that no error can replace it.
 	begun bool
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// requests counts those of the node API, by the field's names.
+// requests counts the requests to the node API, under the kubelet's metric names.
 type requests struct {
 	all       *prometheus.CounterVec
 	durations *prometheus.HistogramVec
@@ -28,12 +28,12 @@ func newRequests() requests {
 	}
 }
 
-// Metrics are the counters of requests.
+// Metrics returns the counters of requests.
 func (s *Server) Metrics() []prometheus.Collector {
 	return []prometheus.Collector{s.requests.all, s.requests.durations, s.requests.inFlight}
 }
 
-// count counts each request, those too that are not let through.
+// count counts each request, also those that are rejected.
 func (c requests) count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		labels := requestLabels(r.Method, r.URL.Path)
@@ -48,15 +48,15 @@ func (c requests) count(next http.Handler) http.Handler {
 	})
 }
 
-// counted are the first parts of paths by which requests are counted, beside those of subresources and acting; what
-// comes after them would be a name or a number of the client's choice.
+// counted are the first parts of paths by which requests are counted, besides those in subresources and acting; the
+// client chooses the names and numbers after them.
 var counted = map[string]bool{"containerLogs": true, "serviceproxy": true}
 
-// families are the paths below /metrics: each is counted by itself.
+// families are the paths below /metrics: each is counted separately.
 var families = map[string]bool{"metrics/resource": true, "metrics/probes": true, "metrics/cadvisor": true}
 
-// requestLabels are a request's method, path, server_type and long_running. What nobody serves is "other", so that no
-// client makes more labels than there are.
+// requestLabels returns a request's method, path, server_type and long_running. An unknown method or path counts as
+// "other", so that no client can create further labels.
 func requestLabels(method, path string) []string {
 	const other = "other"
 	if verbs[method] == "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Requests are counted by what they ask for, whether they are let through or not; what clients make up is one.
+// Requests are counted by what they request, admitted or not; all invented paths count as one.
 func TestRequestsAreCounted(t *testing.T) {
 	n := newNode(t)
 	registry := prometheus.NewRegistry()

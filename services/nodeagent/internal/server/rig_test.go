@@ -103,19 +103,19 @@ type node struct {
 	asked  *cri.ExecRequest
 	// known is closed when the node knows all its Pods.
 	known chan struct{}
-	// stuck is why Pods are no longer looked after.
+	// stuck is the error of SyncLoop.
 	stuck error
-	// kept are the addresses that were kept from Pods, unkept is why that fails. Streams is where the runtime listens.
+	// kept are the addresses kept from Pods; unkept is the error of keeping them. Streams is the runtime's address.
 	kept     []string
 	unkept   error
 	streams  string
 	sessions sessions
-	// shown is the node's certificate, believed who signs clients' certificates.
+	// shown is the node's certificate, believed the authorities of clients' certificates.
 	shown    *tls.Certificate
 	believed *x509.CertPool
 }
 
-// sessions counts those that the runtime serves now; more may begin while somebody waits for none, which a WaitGroup
+// sessions counts those that the runtime serves now; more may begin while a test waits for none, which a WaitGroup
 // forbids.
 type sessions struct {
 	mu    sync.Mutex
@@ -138,7 +138,7 @@ func (s *sessions) end() {
 	}
 }
 
-// none is closed as soon as there is no session.
+// none returns a channel that is closed as soon as no session is served.
 func (s *sessions) none() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +175,7 @@ func (n *node) setState(status corev1.ContainerStatus) {
 	n.pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
 }
 
-// startStreaming sets the handler before the server runs: no request may meet a write of it.
+// startStreaming sets the handler before the server runs: no request may race with setting it.
 func (n *node) startStreaming() {
 	backend := httptest.NewUnstartedServer(nil)
 	config := streaming.DefaultConfig
@@ -190,21 +190,21 @@ func (n *node) startStreaming() {
 	n.t.Cleanup(backend.Close)
 }
 
-// serving is a certificate of the node's API.
+// serving returns a certificate for the node's API.
 func (n *node) serving() *tls.Certificate {
 	pair := n.sign(&x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 	return &pair
 }
 
-// show has the node show the certificate from now on, or none.
+// show sets the node's certificate; nil for none.
 func (n *node) show(certificate *tls.Certificate) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.shown = certificate
 }
 
-// believe has the node believe the authority alone.
+// believe makes the authority the only one that the node trusts.
 func (n *node) believe(a *authority) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -276,7 +276,7 @@ func (n *node) startServer(log *zap.Logger) {
 	})
 }
 
-// says answers with a text.
+// says returns a handler that answers with a text.
 func says(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
 }
@@ -361,7 +361,7 @@ func (e echo) PortForward(_ context.Context, sandbox string, port int32, stream 
 	return err
 }
 
-// config returns how a client with the certificate reaches the node.
+// config returns a client configuration with the certificate.
 func (n *node) config(certificate tls.Certificate) *rest.Config {
 	key, err := x509.MarshalECPrivateKey(certificate.PrivateKey.(*ecdsa.PrivateKey))
 	if err != nil {
@@ -374,7 +374,7 @@ func (n *node) config(certificate tls.Certificate) *rest.Config {
 	}}
 }
 
-// get asks as the API server does and returns status and body.
+// get requests a path as the API server does and returns status and body.
 func (n *node) get(path string, certificates ...tls.Certificate) (int, string, error) {
 	if len(certificates) == 0 {
 		certificates = []tls.Certificate{n.client("system:keelson:apiserver")}
@@ -382,7 +382,7 @@ func (n *node) get(path string, certificates ...tls.Certificate) (int, string, e
 	return n.ask(http.MethodGet, path, nil, certificates...)
 }
 
-// ask sends a request with headers, which name a token for example, and returns status and body.
+// ask sends a request with headers, for example with a token, and returns status and body.
 func (n *node) ask(method, path string, header http.Header, certificates ...tls.Certificate) (int, string, error) {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: n.pool(), Certificates: certificates}}
 	defer transport.CloseIdleConnections()
@@ -406,5 +406,5 @@ func (n *node) ask(method, path string, header http.Header, certificates ...tls.
 	return response.StatusCode, string(body), err
 }
 
-// withToken are the headers of who has the token.
+// withToken returns the headers of a client with the token.
 func withToken(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }

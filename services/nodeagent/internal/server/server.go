@@ -1,9 +1,9 @@
-// Package server is the nodeagent's HTTPS API: what the API server asks a node for on behalf of a client (logs, exec,
-// attach, port-forward), and what an operator and his tools may look at (Pods, statistics, metrics, logs of the
+// Package server is the nodeagent's HTTPS API: what the API server asks a node for on behalf of a client (logs,
+// exec, attach, port-forward), and what operators and their tools may see (Pods, statistics, metrics, logs of the
 // machine).
 //
-// A client shows a certificate of the cluster's CA or a bearer token. The API server and members of system:masters may
-// do everything by their certificates; of everybody else the API server is asked (package review).
+// A client shows a certificate of the cluster's CA or a bearer token. The certificates of the API server and of
+// members of system:masters allow everything; for all other users the API server is asked (package review).
 package server
 
 import (
@@ -31,13 +31,13 @@ import (
 	"keelson.dev/services/nodeagent/internal/review"
 )
 
-// Pods are the Pods of the node with their newest status. What is returned is never changed.
+// Pods are the Pods of the node with their newest status. The returned objects never change.
 type Pods interface {
 	Pod(namespace, name string) (*corev1.Pod, bool)
 	Pods() []*corev1.Pod
 }
 
-// Runtime is what of a runtime.Runtime this package needs.
+// Runtime is the part of runtime.Runtime that this package needs.
 type Runtime interface {
 	ListPods(ctx context.Context) ([]observed.Pod, error)
 	PodState(ctx context.Context, podUID string) (observed.Pod, error)
@@ -48,37 +48,37 @@ type Runtime interface {
 
 // Config is what a Server needs.
 type Config struct {
-	// Certificate returns what is shown to a client, or why it cannot be served yet; ClientCAs who has signed its own.
-	// Each client's handshake asks anew.
+	// Certificate returns the server certificate, or why the node cannot serve yet; ClientCAs returns the authorities
+	// of clients' certificates. They are called in each handshake.
 	Certificate func() (*tls.Certificate, error)
 	ClientCAs   func() *x509.CertPool
-	// Reviews says who has a token, and what a user may do.
+	// Reviews returns the user of a token, and what a user may do.
 	Reviews *review.Reviewer
 	Pods    Pods
 	// Known is closed when all Pods of the node are known.
 	Known   <-chan struct{}
 	Runtime Runtime
-	// KeepStreams has no Pod answer at an address at which the runtime is about to be asked for a session. An error
-	// says that one may, so that the session must not be.
+	// KeepStreams keeps Pods from listening at an address at which the runtime is about to serve a session. An error
+	// means that a Pod may listen there, so that the session must not begin.
 	KeepStreams func(at netip.AddrPort) error
-	// LogDir is the folder below which all logs of containers lie.
+	// LogDir is the folder that contains all logs of containers.
 	LogDir string
-	// SystemLogDir is the folder of the machine's logs; empty to show none.
+	// SystemLogDir is the folder of the machine's logs; if empty, they are not shown.
 	SystemLogDir string
-	// SyncLoop says why Pods are no longer looked after, if so.
+	// SyncLoop returns an error if Pods are no longer synced.
 	SyncLoop func() error
-	// Summary returns the statistics of the node; Resource, CAdvisor and Probes serve what is below /metrics, Metrics
-	// the agent's own.
+	// Summary returns the statistics of the node; Resource, CAdvisor and Probes serve the paths below /metrics,
+	// Metrics the agent's own metrics.
 	Summary                             func(ctx context.Context, onlyCPUAndMemory bool) (*statsapi.Summary, error)
 	Resource, CAdvisor, Probes, Metrics http.Handler
-	// Configuration is that with which the agent works.
+	// Configuration is the agent's configuration.
 	Configuration *kubeletv1beta1.KubeletConfiguration
-	// Service says what the node's kernel has for a Service; false if the agent carries none.
+	// Service returns what the node's kernel has for a Service; false if the agent carries no Services.
 	Service func(namespace, name string) (any, bool)
 	Log     *zap.Logger
 }
 
-// Server answers requests. Make it with New.
+// Server answers requests. Create it with New.
 type Server struct {
 	config      Config
 	http        *http.Server
@@ -86,17 +86,17 @@ type Server struct {
 	requests    requests
 }
 
-// knownTime is how long a request for a Pod waits until all are known.
+// knownTime is how long a request for a Pod waits until all Pods are known.
 const knownTime = 10 * time.Second
 
-// shutdownTime is how long running requests get at the end.
+// shutdownTime is how long running requests may take at the end.
 const shutdownTime = 5 * time.Second
 
 // idleTime is how long a connection may stay without a request.
 const idleTime = 90 * time.Second
 
-// New makes a server that does not listen yet. It speaks HTTP/1.1 alone, so that the bound of connections is one of
-// requests at once.
+// New returns a server that does not listen yet. It speaks only HTTP/1.1, so that the bound on connections also
+// bounds concurrent requests.
 func New(config Config) *Server {
 	s := &Server{config: config, requests: newRequests()}
 	s.http = &http.Server{
@@ -118,7 +118,7 @@ func New(config Config) *Server {
 	return s
 }
 
-// Serve answers requests on the listener until ctx ends, and closes it. It returns nil after an ordered end.
+// Serve answers requests on the listener until ctx ends, and closes it. It returns nil after an orderly end.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	stopped := make(chan error, 1)
@@ -138,7 +138,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// routes is the whole API.
+// routes returns the handler of the whole API.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	for _, path := range []string{"/healthz", "/healthz/syncloop"} {
@@ -180,7 +180,7 @@ func notFound(format string, args ...any) error {
 	return &statusError{http.StatusNotFound, fmt.Sprintf(format, args...)}
 }
 
-// answer turns the error of a handler into the response. A handler that has begun to answer returns nil.
+// answer turns the error of a handler into the response. A handler that has begun to answer must return nil.
 func answer(handler func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := handler(w, r)
@@ -201,7 +201,7 @@ func answer(handler func(http.ResponseWriter, *http.Request) error) http.Handler
 	})
 }
 
-// pod finds the Pod that a path names. An agent that has just started takes its Pods in one after the other.
+// pod returns the Pod that a path names. It waits for an agent that has just started to learn of its Pods.
 func (s *Server) pod(r *http.Request) (*corev1.Pod, error) {
 	namespace, name := r.PathValue("namespace"), r.PathValue("pod")
 	if pod, ok := s.config.Pods.Pod(namespace, name); ok {
@@ -230,7 +230,7 @@ func (s *Server) observe(ctx context.Context, pod *corev1.Pod) (observed.Pod, er
 	return has, nil
 }
 
-// healthz says whether the agent does its work.
+// healthz reports whether the agent works.
 func (s *Server) healthz(w http.ResponseWriter, r *http.Request) error {
 	if err := s.config.SyncLoop(); err != nil {
 		return err
@@ -243,7 +243,7 @@ func healthy(w http.ResponseWriter, _ *http.Request) error {
 	return err
 }
 
-// runningPods tells what the runtime runs, whatever the API says.
+// runningPods lists what the runtime runs, regardless of the API.
 func (s *Server) runningPods(w http.ResponseWriter, r *http.Request) error {
 	has, err := s.config.Runtime.ListPods(r.Context())
 	if err != nil {
@@ -261,7 +261,7 @@ func (s *Server) pods(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, list)
 }
 
-// configz shows the configuration under the name by which the field's tools look for it.
+// configz shows the configuration under the name that the kubelet uses.
 func (s *Server) configz(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, map[string]any{"kubeletconfig": s.config.Configuration})
 }

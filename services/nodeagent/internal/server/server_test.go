@@ -114,7 +114,8 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// POD-106: whatever a container puts in place of its log, a client gets an error at once and sees no other file.
+// POD-106: if a container replaces its log by something else, a client gets an error at once and sees no other
+// file.
 func TestLogsOfPlainFilesOnly(t *testing.T) {
 	for name, lay := range plainfiletest.Traps {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +138,7 @@ func TestLogsOfPlainFilesOnly(t *testing.T) {
 	}
 }
 
-// POD-084, POD-085, POD-106: which instance is meant, in every state of a container, whatever the API knows of it yet.
+// POD-084, POD-085, POD-106: which instance is meant, in every state of a container, even if the API is behind.
 func TestLoggedInstance(t *testing.T) {
 	const created, running, exited = observed.Created, observed.Running, observed.Exited
 	terminated := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ContainerID: "containerd://c1"}}
@@ -148,7 +149,7 @@ func TestLoggedInstance(t *testing.T) {
 	const nonePrevious = `previous terminated container "app" in pod "web" not found`
 	for _, row := range []struct {
 		name string
-		// has are the states of the instances c0, c1, ..., told what the API has.
+		// has are the states of the instances c0, c1, ..., told the API's state.
 		has           []observed.ContainerState
 		told          corev1.ContainerState
 		log, previous string
@@ -197,7 +198,8 @@ func TestLoggedInstance(t *testing.T) {
 	}
 }
 
-// executors are both protocols that runtimes speak. The API server translates the newer WebSocket protocol to SPDY.
+// executors returns executors for both protocols of runtimes. The API server translates the newer WebSocket
+// protocol to SPDY.
 func executors(t *testing.T, n *node, path string) map[string]remotecommand.Executor {
 	t.Helper()
 	target, _ := url.Parse("https://" + n.address + path)
@@ -240,7 +242,7 @@ func TestExecAndAttach(t *testing.T) {
 				t.Errorf("%s over %s: %q", path, name, got)
 			}
 		}
-		var out bytes.Buffer // only SPDY can tell the end of the input
+		var out bytes.Buffer // only SPDY can signal the end of the input
 		err := executors(t, n, path+"&input=1")["SPDY"].StreamWithContext(t.Context(),
 			remotecommand.StreamOptions{Stdin: strings.NewReader("hello"), Stdout: &out})
 		if err != nil || out.String() != want+"hello" {
@@ -252,8 +254,8 @@ func TestExecAndAttach(t *testing.T) {
 	}
 }
 
-// POD-086: a process may be asked for as soon as it runs, whatever the API says: while its postStart hook runs, the
-// container is none that runs there.
+// POD-086: a session is possible as soon as a process runs, even if the API says otherwise: while its postStart
+// hook runs, the API's status does not show the container as running.
 func TestExecAsSoonAsItRuns(t *testing.T) {
 	n := newNode(t)
 	n.setState(corev1.ContainerStatus{Name: "app",
@@ -265,7 +267,7 @@ func TestExecAsSoonAsItRuns(t *testing.T) {
 	}
 }
 
-// An agent that has just started learns of its Pods before it says of one that it has none.
+// An agent that has just started learns of its Pods before it reports one as missing.
 func TestAnAgentThatHasJustStarted(t *testing.T) {
 	n := newNode(t)
 	n.mu.Lock()
@@ -325,8 +327,8 @@ func TestExecErrors(t *testing.T) {
 	}
 }
 
-// No session begins before the runtime's address is kept from Pods, and none where that fails: who answers there could
-// speak for any container.
+// No session begins before the runtime's address is kept from Pods, and none where that fails: a Pod that answers
+// there could speak for any container.
 func TestSessionsAreTheRuntimesOwn(t *testing.T) {
 	n := newNode(t)
 	execute(t, n, "/exec/ns/web/app?output=1&command=sh")

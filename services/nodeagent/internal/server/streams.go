@@ -13,8 +13,8 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 )
 
-// exec runs a command in a running container. The runtime serves the session; this server only passes it on, whichever
-// protocol the client has chosen.
+// exec runs a command in a running container. The runtime serves the session; this server only passes it on, in the
+// protocol that the client has chosen.
 func (s *Server) exec(w http.ResponseWriter, r *http.Request) error {
 	id, options, err := s.session(r)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request) error {
 	return s.pass(w, r, target, err)
 }
 
-// pass hands the connection over to the URL that the runtime has given, once nobody else answers there.
+// pass connects the client to the runtime's URL, once no Pod can answer there.
 func (s *Server) pass(w http.ResponseWriter, r *http.Request, target string, err error) error {
 	if err != nil {
 		return fmt.Errorf("asking the runtime for a session: %w", err)
@@ -102,7 +102,7 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, target string, err
 	return nil
 }
 
-// responder answers when the client asks for no session, or the runtime cannot be reached.
+// responder answers when the client requests no session, or the runtime cannot be reached.
 type responder struct{}
 
 // Error implements proxy.ErrorResponder.

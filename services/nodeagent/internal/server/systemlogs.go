@@ -15,7 +15,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/plainfile"
 )
 
-// systemLogs shows the logs of the machine, for reading: a folder as a list of links, a file as it is. It follows no
+// systemLogs shows the logs of the machine, read-only: a folder as a list of links, a file as it is. It follows no
 // symbolic link: a container that may write there would choose what is shown.
 func (s *Server) systemLogs(w http.ResponseWriter, r *http.Request) error {
 	if s.config.SystemLogDir == "" {
@@ -43,7 +43,8 @@ func (s *Server) systemLogs(w http.ResponseWriter, r *http.Request) error {
 	return fmt.Errorf("reading %s: %w", name, err)
 }
 
-// serveLog sends a file as text, whatever it holds: who writes a log would otherwise have browsers run it.
+// serveLog sends a file as text, regardless of its contents: otherwise authors of logs could have browsers run
+// them.
 func serveLog(w http.ResponseWriter, r *http.Request, file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -55,7 +56,7 @@ func serveLog(w http.ResponseWriter, r *http.Request, file *os.File) error {
 	return nil
 }
 
-// serveFolder lists a folder by links that are relative to it, so that they hold behind the API server's proxy too.
+// serveFolder lists a folder by relative links, so that they also work behind the API server's proxy.
 func serveFolder(w http.ResponseWriter, r *http.Request, folder *os.Root) error {
 	if !strings.HasSuffix(r.URL.Path, "/") {
 		w.Header().Set("Location", link(path.Base(r.URL.Path)+"/"))
@@ -81,5 +82,5 @@ func serveFolder(w http.ResponseWriter, r *http.Request, folder *os.Root) error 
 	return err
 }
 
-// link is a relative reference to a name, which may hold anything.
+// link is a relative reference to a name, which may contain any character.
 func link(name string) string { return html.EscapeString((&url.URL{Path: name}).String()) }

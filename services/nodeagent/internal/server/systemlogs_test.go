@@ -62,7 +62,7 @@ func TestSystemLogs(t *testing.T) {
 	}
 }
 
-// No log is taken for a page of its writer's, and none is shown where that is switched off.
+// Browsers do not run a log as a page, and no log is shown where that is switched off.
 func TestSystemLogsAreText(t *testing.T) {
 	n := newNode(t)
 	write(t, filepath.Join(n.systemLogs, "syslog.html"), "<script>one</script>\n")
@@ -86,7 +86,7 @@ func serveSystemLogs(t *testing.T, s *Server, path string) *httptest.ResponseRec
 	return recorder
 }
 
-// Whatever lies in place of a log or of a folder on the way, nothing outside is shown, and nobody waits.
+// If something else replaces a log or a folder on the way, nothing outside is shown, and no request blocks.
 func TestSystemLogsOfPlainFilesOnly(t *testing.T) {
 	for name, lay := range plainfiletest.Traps {
 		n := newNode(t)
