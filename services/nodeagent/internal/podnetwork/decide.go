@@ -18,15 +18,15 @@ type Mode string
 
 // The modes.
 const (
-	// Routes leads each node's range to the node's address: all nodes are on one segment.
+	// Routes routes each node's range to the node's address: all nodes must be on one segment.
 	Routes Mode = "routes"
-	// VXLAN carries what is between Pods inside of UDP packets between the nodes, wherever they are.
+	// VXLAN carries packets between Pods inside UDP packets between the nodes, wherever the nodes are.
 	VXLAN Mode = "vxlan"
-	// None leaves Pods' networks to others.
+	// None leaves the Pods' network to another program.
 	None Mode = "none"
 )
 
-// Node is what counts of a Node.
+// Node is the part of a Node that the network depends on.
 type Node struct {
 	Name      string
 	Ranges    []netip.Prefix
@@ -34,11 +34,11 @@ type Node struct {
 	// Created and UID order Nodes by their age.
 	Created time.Time
 	UID     types.UID
-	// Silent says that the node was not heard of for long. Its machine may have lost its addresses to another.
+	// Silent means that the node has not been heard of for long. Another machine may have taken its addresses.
 	Silent bool
 }
 
-// Of returns what counts of a Node. What is no range or address is left out.
+// Of returns the part of a Node that the network depends on. It leaves out invalid ranges and addresses.
 func Of(node *corev1.Node) Node {
 	n := Node{Name: node.Name, Created: node.CreationTimestamp.Time, UID: node.UID,
 		Silent: conditions.NodeIsSilent(node.Status.Conditions)}
@@ -60,12 +60,12 @@ func (n Node) equal(other Node) bool {
 		slices.Equal(n.Ranges, other.Ranges) && slices.Equal(n.Addresses, other.Addresses)
 }
 
-// byAge orders Nodes: what two of them claim is the first one's.
+// byAge orders Nodes: what two of them claim belongs to the first.
 func byAge(a, b Node) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Name, b.Name))
 }
 
-// address is the node's first one of a family.
+// address returns the node's first address of the family of like.
 func (n Node) address(like netip.Addr) netip.Addr {
 	for _, address := range n.Addresses {
 		if address.Is4() == like.Is4() {
@@ -82,26 +82,26 @@ type Input struct {
 	Cluster []netip.Prefix
 	Own     Node
 	Others  []Node
-	// MTU is what the network between the nodes carries at once.
+	// MTU is the largest packet that the network between the nodes carries.
 	MTU int
 }
 
-// Plan is the network as it shall be.
+// Plan is the desired network.
 type Plan struct {
 	// Gateways are the addresses of the bridge, each with the range of this node's Pods.
 	Gateways []netip.Prefix
-	// MTU is what Pods send at once.
+	// MTU is the largest packet that Pods send.
 	MTU    int
 	Routes []Route
 	// Tunnel is nil unless the mode is VXLAN.
 	Tunnel *Tunnel
 	// Problems are about other nodes that Pods here cannot reach.
 	Problems []string
-	// Conflict says why the node cannot have a network: its range is another's. Empty where it can.
+	// Conflict is why the node cannot have a network: its range belongs to another. Empty if it can.
 	Conflict string
 }
 
-// Route leads a range of another node to its address.
+// Route routes a range of another node to its address.
 type Route struct {
 	Range   netip.Prefix
 	Gateway netip.Addr
@@ -142,14 +142,14 @@ func Decide(in Input) Plan {
 	return plan
 }
 
-// owners are the names of the nodes that have ranges and addresses.
+// owners are the names of the nodes that own ranges and addresses.
 type owners struct {
 	ranges    map[netip.Prefix]string
 	addresses map[netip.Addr]string
 }
 
-// reach leads the ranges of another node there. A node that claims one of an older one gets none: by the first of them
-// the tunnel's devices are told apart.
+// reach adds routes to the ranges of another node. A node that claims a range of an older one gets no routes: the
+// first range identifies a node's tunnel device.
 func (p *Plan) reach(in Input, other Node, have owners) {
 	other.Addresses = p.own(other, have)
 	for _, prefix := range other.Ranges {
@@ -179,7 +179,7 @@ func (p *Plan) reach(in Input, other Node, have owners) {
 	}
 }
 
-// own returns those addresses of another node that no older one has.
+// own returns the addresses of another node that no older node has.
 func (p *Plan) own(other Node, have owners) []netip.Addr {
 	var out []netip.Addr
 	for _, address := range other.Addresses {

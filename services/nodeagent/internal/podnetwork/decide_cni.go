@@ -8,19 +8,19 @@ import (
 	"keelson.dev/kit/keptport"
 )
 
-// hostPortPlugin is the program that leads ports of the machine to Pods.
+// hostPortPlugin is the program that forwards ports of the machine to Pods.
 const hostPortPlugin = "keelson-hostport"
 
 // CNI is what the configuration of the network plugins depends on.
 type CNI struct {
 	Bridge string
-	// AddressesDir is where host-local keeps who has which address; empty for its own default.
+	// AddressesDir is where host-local records the allocated addresses; empty for its own default.
 	AddressesDir string
-	// PortTable is the firewall table of the ports that lead to Pods; without one there are no such ports.
+	// PortTable is the firewall table of the ports that lead to Pods; empty means that no ports do.
 	PortTable string
 	// Kept are the ports of the machine that lead to no Pod.
 	Kept []keptport.Port
-	// Guard is whether each Pod is held to the addresses that it is given, by rules of the same table's name.
+	// Guard means that each Pod may use only its own addresses, enforced by rules in a table of the same name.
 	Guard bool
 }
 
@@ -54,8 +54,8 @@ type ipamOutbound struct {
 	Destination string `json:"dst"`
 }
 
-// Config renders the network of the node's Pods: the standard plugins bridge and host-local, and our own for ports of
-// the machine.
+// Config returns the configuration of the network of the node's Pods: the standard plugins bridge and host-local,
+// and our own plugin for ports of the machine.
 func (c CNI) Config(plan Plan) (string, error) {
 	addresses := &ipam{Type: "host-local", DataDir: c.AddressesDir}
 	for _, gateway := range plan.Gateways {

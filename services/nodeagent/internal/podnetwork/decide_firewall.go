@@ -14,9 +14,9 @@ import (
 type Firewall struct {
 	Table, Bridge string
 	Own, Cluster  []netip.Prefix
-	// VXLANID is the number of the tunnel's network; zero where there is no tunnel.
+	// VXLANID is the number of the tunnel's network; zero without a tunnel.
 	VXLANID int
-	// Nodes are the addresses of all nodes, this one among them, in their order; empty where there is no tunnel.
+	// Nodes are the sorted addresses of all nodes, including this one; empty without a tunnel.
 	Nodes []netip.Addr
 }
 
@@ -46,13 +46,14 @@ func (f Firewall) equal(other Firewall) bool {
 		slices.Equal(f.Own, other.Own) && slices.Equal(f.Cluster, other.Cluster) && slices.Equal(f.Nodes, other.Nodes)
 }
 
-// needs says whether there is a table of the family: of IPv6 only where a Pod or a node has such an address.
+// needs reports whether a table of the family is needed: for IPv6 only if a Pod or a node has such an address.
 func (f Firewall) needs(six bool) bool {
 	return !six || len(f.nodes(six)) > 0 ||
 		slices.ContainsFunc(f.Own, func(p netip.Prefix) bool { return p.Addr().Is6() })
 }
 
-// sources are the ranges from which Pods send: this node's, and of IPv6 what an address is asked for and tried with.
+// sources returns the ranges from which Pods send: this node's and, for IPv6, those used for neighbor discovery and
+// duplicate address detection.
 func (f Firewall) sources(six bool) []netip.Prefix {
 	own := slices.DeleteFunc(slices.Clone(f.Own), func(p netip.Prefix) bool { return p.Addr().Is6() != six })
 	if six {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// hidden says whether what a range of Pods of a family sends out of the cluster leaves under the machine's address: of
-// IPv6 only what no network beyond knows the way back to, fc00::/7. Pods with global addresses keep theirs.
+// hidden reports whether packets of a range of Pods leave the cluster under the machine's address: for IPv6 only
+// those of ranges to which networks outside have no route, fc00::/7. Pods with global addresses keep theirs.
 func hidden(pods netip.Prefix, six bool) bool {
 	return pods.Addr().Is6() == six && (!six || pods.Addr().IsPrivate())
 }

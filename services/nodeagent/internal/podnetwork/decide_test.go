@@ -18,7 +18,7 @@ import (
 
 func prefix(text string) netip.Prefix { return netip.MustParsePrefix(text) }
 
-// at returns a node at addresses; those with a slash are its ranges.
+// at returns a node with addresses; those with a slash are its ranges.
 func at(name string, of ...string) Node {
 	n := Node{Name: name}
 	for _, text := range of {
@@ -36,13 +36,13 @@ func silent(n Node) Node {
 	return n
 }
 
-// born gives a node its age.
+// born sets a node's creation time.
 func (n Node) born(second int64) Node {
 	n.Created = time.Unix(second, 0)
 	return n
 }
 
-// What is hidden is what nobody beyond the cluster knows the way back to.
+// Ranges are hidden to which networks outside the cluster have no route.
 func TestHidden(t *testing.T) {
 	for text, want := range map[string]bool{"10.244.1.0/24": true, "203.0.113.0/24": true, "fd00:0:0:1::/64": true,
 		"fc00::/64": true, "fdff:ffff:ffff:ffff::/64": true, "fe00::/64": false, "fbff:ffff:ffff:ffff::/64": false,
@@ -138,7 +138,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// A node whose range an older one has gets no network, whatever else is known.
+// A node whose range belongs to an older one gets no network, regardless of what else is known.
 func TestDecideConflict(t *testing.T) {
 	cluster := []netip.Prefix{prefix("10.244.0.0/16")}
 	for _, mode := range []Mode{Routes, VXLAN} {
@@ -162,7 +162,7 @@ func TestDecideConflict(t *testing.T) {
 	}
 }
 
-// Who claims an older node's range besides one of its own does not pass for it in the tunnel.
+// A node that claims an older node's range besides one of its own cannot impersonate that node in the tunnel.
 func TestDecideTunnelOfAnImpostor(t *testing.T) {
 	cluster := []netip.Prefix{prefix("10.244.0.0/16")}
 	a := at("a", "10.244.0.0/24", "192.0.2.1").born(1)
@@ -199,7 +199,7 @@ func TestDecideTunnel(t *testing.T) {
 	}
 }
 
-// Every node computes the same address for a node, another for each, and one that may be given out.
+// Every node computes the same address for a node, a different one for each, and a locally administered one.
 func TestHardware(t *testing.T) {
 	a, moved := at("a", "10.244.0.0/24", "192.0.2.1"), at("a", "10.244.0.0/24", "192.0.2.9")
 	b := at("b", "10.244.1.0/24")

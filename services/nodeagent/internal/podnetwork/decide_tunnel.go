@@ -6,9 +6,10 @@ import (
 	"keelson.dev/kit/linkaddress"
 )
 
-// Tunnel is the VXLAN device of a node and what it knows of the others. Nothing is learnt from packets.
+// Tunnel is a node's VXLAN device and what it knows of the other nodes' devices. The device learns nothing from
+// packets.
 type Tunnel struct {
-	// Local is the node's address between the nodes, Hardware and Addresses are the device's own.
+	// Local is the node's address between the nodes; Hardware and Addresses are the device's own.
 	Local     netip.Addr
 	Hardware  Hardware
 	Addresses []netip.Prefix
@@ -21,12 +22,12 @@ type Hardware [6]byte
 // Peer is the tunnel of another node.
 type Peer struct {
 	Hardware Hardware
-	// Node is where its packets go to, Addresses are those of the device.
+	// Node is the address to which packets for the peer are sent; Addresses are those of the peer's device.
 	Node      netip.Addr
 	Addresses []netip.Addr
 }
 
-// newTunnel is the device of a node: its addresses are the first of the node's ranges, which no Pod gets.
+// newTunnel returns the device of a node: its addresses are the first ones of the node's ranges, which no Pod gets.
 func newTunnel(own Node) *Tunnel {
 	t := &Tunnel{Hardware: hardwareOf(own)}
 	if len(own.Addresses) > 0 {
@@ -38,7 +39,7 @@ func newTunnel(own Node) *Tunnel {
 	return t
 }
 
-// overhead is what a packet grows by on its way: headers of Ethernet, VXLAN, UDP and IP.
+// overhead is the size of the added headers: Ethernet, VXLAN, UDP and IP.
 func (t *Tunnel) overhead() int {
 	if t.Local.Is4() {
 		return 14 + 8 + 8 + 20
@@ -46,8 +47,8 @@ func (t *Tunnel) overhead() int {
 	return 14 + 8 + 8 + 40
 }
 
-// reach adds the peer of a node, or a further range of it, and returns the gateway to the range; the zero Addr where
-// the node has no address that this one can send to.
+// reach adds the peer of a node, or a further range of the peer, and returns the gateway to the range; the zero
+// Addr if the node has no address of the family in which this one sends.
 func (t *Tunnel) reach(other Node, prefix netip.Prefix, first bool) netip.Addr {
 	target := other.address(t.Local)
 	if !target.IsValid() {
@@ -61,8 +62,8 @@ func (t *Tunnel) reach(other Node, prefix netip.Prefix, first bool) netip.Addr {
 	return prefix.Addr()
 }
 
-// hardwareOf is the same for a node wherever it is computed, so that nodes need not tell each other: its first range is
-// its alone.
+// hardwareOf computes the same address for a node on every machine, so that nodes need not exchange it: no other
+// node has the same first range.
 func hardwareOf(node Node) Hardware {
 	text := node.Name
 	if len(node.Ranges) > 0 {

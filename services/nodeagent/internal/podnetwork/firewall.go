@@ -12,8 +12,8 @@ import (
 	"keelson.dev/kit/nftrule"
 )
 
-// setFirewall writes the tables of this node's Pods anew, at once. It speaks to the kernel itself; neither iptables nor
-// nft is needed.
+// setFirewall recreates the tables of this node's Pods in one transaction. It speaks netlink itself; neither
+// iptables nor nft is needed.
 func setFirewall(f Firewall) error {
 	conn, err := nftables.New()
 	if err != nil {
@@ -21,7 +21,7 @@ func setFirewall(f Firewall) error {
 	}
 	for _, six := range []bool{false, true} {
 		t := tableOf(f.Table, six)
-		conn.AddTable(t) // or there might be none to delete
+		conn.AddTable(t) // so that deleting it does not fail
 		conn.DelTable(t)
 		if !f.needs(six) {
 			continue
@@ -40,8 +40,8 @@ func setFirewall(f Firewall) error {
 	return nil
 }
 
-// guard drops what Pods may not send, before anything else looks at it, and what pretends to come from another node's
-// tunnel.
+// guard drops what Pods may not send, before any other rule sees it, and packets that only pretend to come from
+// another node's tunnel.
 func guard(conn *nftables.Conn, t *nftables.Table, six bool, f Firewall) error {
 	chain := conn.AddChain(&nftables.Chain{
 		Name: "guard", Table: t, Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookPrerouting,
@@ -77,7 +77,7 @@ func guard(conn *nftables.Conn, t *nftables.Table, six bool, f Firewall) error {
 	return nil
 }
 
-// ofTunnel matches packets of the VXLAN network of this number. The header that has the number follows UDP's.
+// ofTunnel matches packets of the VXLAN network of this number. The number is in the header that follows UDP's.
 func ofTunnel(id int) []expr.Any {
 	const numberOffset, numberLength = 8 + 4, 3
 	number := []byte{byte(id >> 16), byte(id >> 8), byte(id)}
@@ -93,7 +93,7 @@ func tableOf(name string, six bool) *nftables.Table {
 	return &nftables.Table{Family: nftables.TableFamilyIPv4, Name: name}
 }
 
-// hide gives the machine's address to what leaves the cluster.
+// hide masquerades what leaves the cluster with the machine's address.
 func hide(conn *nftables.Conn, t *nftables.Table, six bool, own, cluster []netip.Prefix) {
 	leaving := conn.AddChain(&nftables.Chain{
 		Name: "postrouting", Table: t, Type: nftables.ChainTypeNAT, Hooknum: nftables.ChainHookPostrouting,
@@ -112,7 +112,7 @@ func hide(conn *nftables.Conn, t *nftables.Table, six bool, own, cluster []netip
 	}
 }
 
-// hasFirewall says whether the tables are there.
+// hasFirewall reports whether the tables exist.
 func hasFirewall(f Firewall) bool {
 	conn, err := nftables.New()
 	if err != nil {
@@ -127,8 +127,8 @@ func hasFirewall(f Firewall) bool {
 	return true
 }
 
-// CanGuard says whether the kernel takes rules for the links of single Pods, in a table of that name; there is none
-// without a name.
+// CanGuard reports whether the kernel accepts rules for the links of single Pods, in a table of that name; false
+// for an empty name.
 func CanGuard(table string) bool {
 	if table == "" {
 		return false

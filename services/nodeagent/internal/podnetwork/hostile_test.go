@@ -36,8 +36,8 @@ func TestPodsSendFromTheirNodesRangeOnly(t *testing.T) {
 	}
 }
 
-// What looks like a packet of another node's tunnel is taken from another node alone: neither from a Pod of that node,
-// whose packets leave under the node's address, nor from a Pod of this one, nor from a stranger beside the nodes.
+// A packet of another node's tunnel is accepted only from another node: not from a Pod of that node, whose packets
+// leave under the node's address, nor from a Pod of this node, nor from a stranger on the nodes' network.
 func TestNothingEntersTheTunnelFromBeside(t *testing.T) {
 	sites := cluster(t, VXLAN, false)
 	one, two, three := sites[0], sites[1], sites[2]
@@ -52,7 +52,7 @@ func TestNothingEntersTheTunnelFromBeside(t *testing.T) {
 	for name, row := range map[string]struct {
 		from   *nettest.Peer
 		source netip.Addr
-		// dropping are the nodes whose firewalls keep it away.
+		// dropping are the nodes whose firewalls drop it.
 		dropping []*site
 	}{
 		"a Pod of another node": {one.pod, one.address, []*site{one}},
@@ -76,14 +76,14 @@ func TestNothingEntersTheTunnelFromBeside(t *testing.T) {
 				t.Errorf("without the rule the Pod heard %q too, so the test shows nothing", got)
 			}
 			for _, s := range row.dropping {
-				s.net.firewall = nil // it is written anew
+				s.net.firewall = nil // so that it is written again
 			}
 		})
 	}
 	expectAll(t, sites)
 }
 
-// Networks of others that use the same port go on.
+// Other programs' networks on the same port keep working.
 func TestOtherTunnelsPass(t *testing.T) {
 	sites := cluster(t, VXLAN, false)
 	one, two := sites[0], sites[1]
@@ -96,8 +96,8 @@ func TestOtherTunnelsPass(t *testing.T) {
 	}
 }
 
-// encapsulated is a packet of the VXLAN network of a number in which the Pod of one node says something to that of
-// another, without the headers of UDP and IP around it.
+// encapsulated is a packet of the VXLAN network with that number in which the Pod of one node sends a message to
+// that of another, without the UDP and IP headers around it.
 func encapsulated(number uint32, from, to *site, said []byte) []byte {
 	const headers, proto = 20 + 8, 17
 	source, target := hardwareOf(from.self), hardwareOf(to.self)
@@ -127,7 +127,7 @@ func send(t *testing.T, p *nettest.Peer, from, to netip.Addr, port uint16, said 
 	})
 }
 
-// hears returns what an address of the peer hears first after both have been sent, on the port that they use.
+// hears returns the first message at an address of the peer after both have been sent, on the port that they use.
 func hears(t *testing.T, p *nettest.Peer, at netip.Addr, port uint16, first, second func()) string {
 	var socket *net.UDPConn
 	var err error

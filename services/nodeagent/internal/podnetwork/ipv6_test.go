@@ -14,7 +14,8 @@ import (
 	"keelson.dev/kit/nettest"
 )
 
-// Of IPv6 that holds for Pods whose addresses nobody beyond knows the way to; those of others are global.
+// Packets over IPv6 are masqueraded for Pods to whose addresses networks outside have no route; other addresses are
+// global.
 func TestWhatLeavesTheClusterOverIPv6(t *testing.T) {
 	for pods, seen := range map[string]string{"fd00:0:0:1::": "2001:db8:1::1", "2001:db8:2:1::": "2001:db8:2:1::5"} {
 		t.Run(pods, func(t *testing.T) {
@@ -24,7 +25,7 @@ func TestWhatLeavesTheClusterOverIPv6(t *testing.T) {
 			if got := one.seenBy(beyond); got != seen {
 				t.Errorf("beyond the cluster the Pod comes from %s, want %s", got, seen)
 			}
-			// What is of the cluster sees the Pod itself.
+			// Addresses inside the cluster see the Pod itself.
 			link, err := netlink.LinkByName("segment")
 			must(t, err)
 			other := netip.MustParseAddr(strings.Replace(pods, ":1::", ":2::", 1) + "5")
@@ -43,7 +44,7 @@ func TestWhatLeavesTheClusterOverIPv6(t *testing.T) {
 // noDAD is IFA_F_NODAD: the address is usable at once.
 const noDAD = 2
 
-// dualStack is the first node of a cluster with Pods of both families, of which those of IPv6 have this range.
+// dualStack returns the first node of a cluster with Pods of both families; own is its IPv6 range.
 func dualStack(t *testing.T, own netip.Prefix) *site {
 	t.Helper()
 	one := cluster(t, Routes, false)[0]
@@ -58,7 +59,7 @@ func dualStack(t *testing.T, own netip.Prefix) *site {
 	one.self = at("n1", "10.244.1.0/24", own.String(), "192.0.2.1", "2001:db8:1::1")
 	one.net.Cluster = append(one.net.Cluster, netip.PrefixFrom(own.Addr(), 48).Masked())
 	one.net.kernel.cluster = one.net.Cluster
-	one.net.problem = problemNoRange // the firewall is written anew, as for a node that has just got its ranges
+	one.net.problem = problemNoRange // the firewall is written again, as for a node that has just got its ranges
 	one.net.known["n1"] = one.self
 	one.sync()
 	one.pod.Do(func() {
@@ -68,7 +69,7 @@ func dualStack(t *testing.T, own netip.Prefix) *site {
 	return one
 }
 
-// seenBy is the address of the Pod as the machine between the nodes sees it.
+// seenBy returns the address of the Pod as the machine between the nodes sees it.
 func (s *site) seenBy(address netip.Addr) string {
 	s.t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(address.String(), "7779"))
@@ -93,10 +94,10 @@ func (s *site) seenBy(address netip.Addr) string {
 	return conn.RemoteAddr().(*net.TCPAddr).IP.String()
 }
 
-// The bridge uses its addresses as soon as a Pod is there: before that it would not ask where Pods are.
+// The bridge uses its addresses as soon as a Pod exists: before that it would not ask for Pods' hardware addresses.
 func TestTheBridgeIsUsableAtOnce(t *testing.T) {
 	nettest.Own(t)
-	// Who looks for others with its addresses does so for longer than this test waits.
+	// Duplicate address detection takes longer than this test waits.
 	must(t, os.WriteFile("/proc/sys/net/ipv6/conf/default/dad_transmits", []byte("100"), 0))
 	changes, done := make(chan netlink.AddrUpdate, 100), make(chan struct{})
 	must(t, netlink.AddrSubscribe(changes, done))
@@ -134,8 +135,8 @@ func TestTheBridgeIsUsableAtOnce(t *testing.T) {
 	}
 }
 
-// A Pod that comes does not give the bridge another hardware address: what the others send there would be lost until
-// they ask again, of IPv6 for most of a minute.
+// A new Pod does not change the bridge's hardware address: what others send to the former one would be lost until
+// they ask again, for IPv6 most of a minute.
 func TestTheBridgeKeepsItsHardware(t *testing.T) {
 	nettest.Own(t)
 	k := kernel{bridge: "keel0", tunnel: tunnelName("keel0"), cluster: prefixes("10.244.0.0/16")}

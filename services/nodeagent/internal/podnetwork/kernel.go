@@ -27,7 +27,7 @@ type kernel struct {
 	cluster        []netip.Prefix
 }
 
-// underlayMTU is what the link with one of the addresses carries at once.
+// underlayMTU returns the MTU of the link with one of the addresses.
 func underlayMTU(addresses []netip.Addr) int {
 	all, err := netdump.Whole(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, netlink.FAMILY_ALL) })
 	if err != nil {
@@ -47,8 +47,8 @@ func underlayMTU(addresses []netip.Addr) int {
 	return defaultMTU
 }
 
-// apply makes the network what the plan says. What concerns another node alone is a problem and no failure: Pods here
-// have their network without it.
+// apply makes the network what the plan says. What concerns only another node is a problem and no failure: Pods
+// here have their network without it.
 func (k kernel) apply(plan Plan) (problems []string, err error) {
 	if err := k.ensureBridge(plan); err != nil {
 		return nil, err
@@ -59,11 +59,12 @@ func (k kernel) apply(plan Plan) (problems []string, err error) {
 	return k.setRoutes(plan)
 }
 
-// ensureBridge makes the bridge of this node's Pods, with the gateways' addresses and no other of the cluster's.
+// ensureBridge creates the bridge of this node's Pods, with the gateways' addresses and no other addresses of the
+// cluster.
 func (k kernel) ensureBridge(plan Plan) error {
 	bridge := &netlink.Bridge{LinkAttrs: named(k.bridge)}
-	// Without one of its own a bridge has the lowest hardware address of its ports: as Pods come and go it would become
-	// another one, and what others still send to the former is lost.
+	// A bridge without a hardware address of its own has the lowest one of its ports: as Pods come and go it would
+	// change, and packets sent to the former address would be lost.
 	own := linkaddress.Of(k.bridge)
 	bridge.HardwareAddr = own[:]
 	link, err := ensureLink(bridge, func(netlink.Link) bool { return true })
@@ -88,8 +89,9 @@ func (k kernel) ensureBridge(plan Plan) error {
 	return nil
 }
 
-// trustAddresses has the bridge, before it is switched on, use its IPv6 addresses at once: nobody else has them. While
-// it looks for others that might, it does not ask where Pods are, and what it should pass on to them is lost.
+// trustAddresses makes the bridge, before it is switched on, use its IPv6 addresses at once: no other link has
+// them. While it checks for duplicates, it does not ask for the Pods' hardware addresses, and packets for them are
+// lost.
 func (k kernel) trustAddresses(plan Plan) error {
 	if !slices.ContainsFunc(plan.Gateways, func(g netip.Prefix) bool { return g.Addr().Is6() }) {
 		return nil
@@ -101,7 +103,7 @@ func (k kernel) trustAddresses(plan Plan) error {
 }
 
 // routeLoopback lets connections from the machine's loopback address pass the bridge, so that a port of the machine
-// that leads to a Pod is there on 127.0.0.1 too. The firewall table keeps Pods from using the same way back.
+// that leads to a Pod also works on 127.0.0.1. The firewall table keeps Pods from using the same way back.
 func (k kernel) routeLoopback() error {
 	if err := setSwitch("ipv4/conf/" + k.bridge + "/route_localnet"); err != nil {
 		return fmt.Errorf("letting the loopback address pass the bridge %s: %w", k.bridge, err)
@@ -109,7 +111,7 @@ func (k kernel) routeLoopback() error {
 	return nil
 }
 
-// setSwitch writes 1 where there is something else.
+// setSwitch writes 1 unless the setting is 1 already.
 func setSwitch(name string) error {
 	file := "/proc/sys/net/" + name
 	if now, err := os.ReadFile(file); err == nil && strings.TrimSpace(string(now)) == "1" {
@@ -118,7 +120,7 @@ func setSwitch(name string) error {
 	return os.WriteFile(file, []byte("1"), 0o644)
 }
 
-// ensureLink returns the link of that name. One that does not fit is made anew.
+// ensureLink returns the link of that name. It replaces a link that does not fit.
 func ensureLink(want netlink.Link, fits func(netlink.Link) bool) (netlink.Link, error) {
 	name := want.Attrs().Name
 	link, err := netlink.LinkByName(name)
@@ -149,7 +151,7 @@ func switchOn(link netlink.Link) error {
 	return nil
 }
 
-// setAddresses gives the link the addresses and takes away others of the cluster.
+// setAddresses gives the link the addresses and removes other addresses of the cluster.
 func (k kernel) setAddresses(link netlink.Link, want []netip.Prefix) error {
 	have, err := netdump.Whole(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_ALL) })
 	if err != nil {
@@ -177,8 +179,8 @@ func (k kernel) setAddresses(link netlink.Link, want []netip.Prefix) error {
 	return nil
 }
 
-// setRoutes makes our routes into the cluster's ranges those of the plan. A route that is right is left alone, so that
-// nothing is lost while it is looked at.
+// setRoutes makes our routes into the cluster's ranges those of the plan. It leaves correct routes alone, so that
+// no packet is lost meanwhile.
 func (k kernel) setRoutes(plan Plan) (problems []string, err error) {
 	have, err := k.routes()
 	if err != nil {

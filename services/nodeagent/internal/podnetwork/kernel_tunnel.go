@@ -12,10 +12,10 @@ import (
 	"keelson.dev/kit/netdump"
 )
 
-// VXLANPort is where the tunnels of nodes are reached over UDP: the standard's.
+// VXLANPort is the standard UDP port of VXLAN.
 const VXLANPort = 4789
 
-// ensureTunnel makes the device of the plan, with all that it knows of the others, or removes it.
+// ensureTunnel creates the device of the plan, with what it has to know of the others, or removes it.
 func (k kernel) ensureTunnel(plan Plan) error {
 	if plan.Tunnel == nil {
 		return removeLink(k.tunnel)
@@ -48,7 +48,7 @@ func (k kernel) ensureTunnel(plan Plan) error {
 	return t.setPeers(link.Attrs().Index)
 }
 
-// removeLink removes a link; one that is not there is no error.
+// removeLink removes a link; a missing one is no error.
 func removeLink(name string) error {
 	link, err := netlink.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
@@ -63,13 +63,14 @@ func removeLink(name string) error {
 	return nil
 }
 
-// entry is what the kernel knows of a peer: which hardware has an address, or where a hardware address is.
+// entry is what the kernel knows of a peer: the hardware address of an IP address, or the node of a hardware
+// address.
 type entry struct {
 	address  netip.Addr
 	hardware Hardware
 }
 
-// setPeers makes what the device knows of the others what the plan says.
+// setPeers sets what the device knows of the others to what the plan says.
 func (t *Tunnel) setPeers(index int) error {
 	neighbours, forwarding := map[entry]bool{}, map[entry]bool{}
 	for _, peer := range t.Peers {
@@ -86,7 +87,7 @@ func (t *Tunnel) setPeers(index int) error {
 	return setEntries(index, unix.AF_BRIDGE, netlink.NTF_SELF, unix.AF_BRIDGE, forwarding)
 }
 
-// setEntries adds what is missing of the entries of a table and removes what is too much.
+// setEntries adds missing entries to a table and removes unwanted ones.
 func setEntries(index, table int, flags, family int, want map[entry]bool) error {
 	have, err := netdump.Whole(func() ([]netlink.Neigh, error) { return netlink.NeighList(index, table) })
 	if err != nil {

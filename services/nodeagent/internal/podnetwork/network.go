@@ -32,56 +32,57 @@ import (
 )
 
 const (
-	// settleFor is how long a change waits for others.
+	// settleFor is how long to wait for further changes after one.
 	settleFor = 100 * time.Millisecond
-	// retryAfter is when what failed is tried again, lookEvery when the kernel is looked at although nothing changed.
+	// retryAfter is how long after a failure the next try follows; lookEvery is how often the kernel is checked
+	// without a change.
 	retryAfter = 2 * time.Second
 	lookEvery  = 30 * time.Second
-	// maxLinkName is how long the name of a link may be.
+	// maxLinkName is the maximum length of a link's name.
 	maxLinkName = 15
-	// fileName of the configuration comes before those of others.
+	// fileName sorts before the configurations of other programs.
 	fileName = "10-keelson.conflist"
 )
 
-// problemNoRange is what keeps a new node from having a network.
+// problemNoRange is why a new node has no network.
 const problemNoRange = "the Node has no podCIDR yet"
 
-// Config is what a Network works with.
+// Config is what a Network needs.
 type Config struct {
-	// Nodes are all Nodes, which somebody else has run.
+	// Nodes are all Nodes; the caller runs the informer.
 	Nodes cache.SharedIndexInformer
 	Log   *zap.Logger
-	// NodeName is this node's.
+	// NodeName is the name of this node.
 	NodeName string
 	Mode     Mode
 	Cluster  []netip.Prefix
 	// ConfigDir is where the runtime looks for the plugins' configuration.
 	ConfigDir string
 	CNI       CNI
-	// VXLANID is the number of the network where Mode is VXLAN.
+	// VXLANID is the number of the network if Mode is VXLAN.
 	VXLANID int
-	// Changed is called when the network is there, or no longer.
+	// Changed is called when the network becomes ready or unready, or its problem changes.
 	Changed func(ctx context.Context)
 }
 
-// Network keeps the network of this node's Pods.
+// Network maintains the network of this node's Pods.
 type Network struct {
 	Config
 	kernel kernel
 	wake   wakeup.Signal
-	// followed says that all Nodes that there were are known.
+	// followed reports whether all initial Nodes are known.
 	followed cache.InformerSynced
-	// firewall is what was written last, by this process; sync's own.
+	// firewall is what this process wrote last; only sync uses it.
 	firewall *Firewall
-	// closing is held while the table of ports is closed: what was decided last is written last.
+	// closing is held while the table of ports is closed, so that the last decision is written last.
 	closing sync.Mutex
 
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards all fields below
 	known map[string]Node
-	// problem keeps Pods from having a network; empty once they have one. Others are about other nodes.
+	// problem is why Pods have no network; empty once they have one. others are problems with other nodes.
 	problem string
 	others  []string
-	// streams is where the runtime was asked for sessions last, unless that is kept anyway.
+	// streams is where the runtime last served sessions, unless that port is kept anyway.
 	streams []keptport.Port
 }
 
@@ -98,7 +99,7 @@ func New(c Config) (*Network, error) {
 	return n, nil
 }
 
-// tunnelName names the device after the bridge, which is this node's alone.
+// tunnelName derives the device's name from the bridge's, which no other node of the machine uses.
 func tunnelName(bridge string) string {
 	return bridge[:min(len(bridge), maxLinkName-1)] + "x"
 }
@@ -125,26 +126,26 @@ func (n *Network) look() {
 	n.wake.Send()
 }
 
-// Problem says why Pods have no network; empty once they have one.
+// Problem returns why Pods have no network; empty once they have one.
 func (n *Network) Problem() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.problem
 }
 
-// Others says which other nodes' Pods are not reached, and why.
+// Others returns which other nodes' Pods cannot be reached, and why.
 func (n *Network) Others() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.others)
 }
 
-// Run keeps the network until ctx ends, and leaves it as it is then: Pods run on.
+// Run maintains the network until ctx ends, and then leaves it as it is: Pods run on.
 func (n *Network) Run(ctx context.Context) {
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	parts.Go(func() { n.followLinks(ctx) })
-	// Before all Nodes are known, their routes would look like too many.
+	// Before all Nodes are known, some of their routes would look superfluous.
 	if !cache.WaitForCacheSync(ctx.Done(), n.followed) {
 		return
 	}
@@ -169,7 +170,7 @@ func (n *Network) Run(ctx context.Context) {
 	}
 }
 
-// sync makes the network what it shall be by now.
+// sync brings the network up to date.
 func (n *Network) sync(ctx context.Context) error {
 	own, others := n.snapshot()
 	if len(own.Ranges) == 0 {
@@ -194,7 +195,7 @@ func (n *Network) sync(ctx context.Context) error {
 		problems = append(problems, err.Error())
 	}
 	if err := n.guard(firewallOf(n.Config, plan, own, others)); err != nil {
-		// Without it Pods still reach each other and the machine, which is all that most work on one machine needs.
+		// Without it Pods still reach each other and the machine, all that most work on one machine needs.
 		problems = append(problems, "Pods cannot reach beyond the cluster: "+err.Error())
 	}
 	n.tell(ctx, "", problems)
@@ -204,8 +205,8 @@ func (n *Network) sync(ctx context.Context) error {
 	return nil
 }
 
-// ClosePorts keeps what the machine keeps of its ports from Pods that have taken them before somebody said so. It asks
-// nobody: what is kept may be the way to the API.
+// ClosePorts takes back the ports that the machine keeps from Pods that took them earlier. It does not ask the API:
+// a kept port may be the way to it.
 func (n *Network) ClosePorts() error {
 	n.closing.Lock()
 	defer n.closing.Unlock()
@@ -219,9 +220,9 @@ func (n *Network) ClosePorts() error {
 	return nil
 }
 
-// KeepStreams keeps the address at which the runtime is about to be asked for a session, in the place of the one
-// before: it may choose a port anew whenever it starts, and tells of it with a session only. Without an error no Pod
-// answers there.
+// KeepStreams keeps the address at which the runtime is about to be asked for a session, replacing the previous
+// one: the runtime may choose another port each time it starts, and reveals it only with a session. If it returns
+// no error, no Pod answers there.
 func (n *Network) KeepStreams(at netip.AddrPort) error {
 	port := keptport.At("runtime-streams", keptport.TCP, at)
 	streams := []keptport.Port{port}
@@ -235,12 +236,12 @@ func (n *Network) KeepStreams(at netip.AddrPort) error {
 	n.streams = streams
 	n.mu.Unlock()
 	if news {
-		n.look() // plugins are told, too
+		n.look() // the plugins need it, too
 	}
 	return n.ClosePorts()
 }
 
-// cni is what the plugins are told by now.
+// cni returns the current settings of the plugins.
 func (n *Network) cni() CNI {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -249,7 +250,8 @@ func (n *Network) cni() CNI {
 	return out
 }
 
-// guard writes the firewall unless it is there as it was written; only behind it the loopback address may pass.
+// guard writes the firewall unless the kernel has it as it was written; only after that may the loopback address
+// pass.
 func (n *Network) guard(want Firewall) error {
 	if n.firewall == nil || !n.firewall.equal(want) || !hasFirewall(want) {
 		if err := setFirewall(want); err != nil {
@@ -260,7 +262,7 @@ func (n *Network) guard(want Firewall) error {
 	return n.kernel.routeLoopback()
 }
 
-// Table is the name of the firewall table of a node's Pods.
+// Table returns the name of the firewall table of a node's Pods.
 func Table(bridge string) string { return "keelson-pods-" + bridge }
 
 func (n *Network) snapshot() (own Node, others []Node) {
@@ -276,7 +278,7 @@ func (n *Network) snapshot() (own Node, others []Node) {
 	return own, others
 }
 
-// configure writes the plugins' configuration where it differs; the runtime never reads half of it.
+// configure writes the plugins' configuration if it differs; the runtime never reads half of it.
 func (n *Network) configure(plan Plan) error {
 	text, err := n.cni().Config(plan)
 	if err != nil {
@@ -296,7 +298,7 @@ func (n *Network) configure(plan Plan) error {
 	return nil
 }
 
-// tell remembers how the network is, and says so where that is new.
+// tell stores the state of the network, and logs changes.
 func (n *Network) tell(ctx context.Context, problem string, others []string) {
 	n.mu.Lock()
 	changed, news := n.problem != problem, !slices.Equal(n.others, others)
@@ -316,8 +318,8 @@ func (n *Network) tell(ctx context.Context, problem string, others []string) {
 	}
 }
 
-// followLinks looks at the network when a link of the machine has changed: what the kernel forgets with a link that was
-// switched off comes back with it. Pods' own links, which hang at the bridge, do not matter.
+// followLinks checks the network when a link of the machine has changed: what the kernel forgets when a link is
+// switched off is restored. Changes of the Pods' own links, which are ports of the bridge, do not matter.
 func (n *Network) followLinks(ctx context.Context) {
 	updates := make(chan netlink.LinkUpdate)
 	err := netlink.LinkSubscribeWithOptions(updates, ctx.Done(), netlink.LinkSubscribeOptions{

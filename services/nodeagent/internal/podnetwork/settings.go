@@ -16,11 +16,11 @@ type Settings struct {
 	ConfigDir    string
 	Bridge       string
 	PortTable    string
-	// VXLANID tells this network's packets from those of other networks.
+	// VXLANID distinguishes this network's packets from those of other networks.
 	VXLANID int
 }
 
-// DefaultSettings are those of a node on which nothing is said.
+// DefaultSettings returns the settings of a node without flags.
 func DefaultSettings() Settings {
 	return Settings{Mode: string(None), ConfigDir: "/etc/cni/net.d", Bridge: "keelson0", PortTable: "keelson-ports",
 		VXLANID: 75}
@@ -44,10 +44,10 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 			"it")
 }
 
-// maxVXLANID is what the header of a packet has room for.
+// maxVXLANID is the largest number that fits in a packet's header.
 const maxVXLANID = 1<<24 - 1
 
-// Validate says what is wrong with the flags.
+// Validate returns an error if the flags are invalid.
 func (s *Settings) Validate() error {
 	switch Mode(s.Mode) {
 	case None:

@@ -13,8 +13,8 @@ import (
 	"keelson.dev/kit/keptport"
 )
 
-// Where the runtime is asked for sessions no Pod answers, from before the first one on: the port is closed, and plugins
-// are told of the one that the runtime has now. What is kept anyway is not kept twice.
+// No Pod answers where the runtime is asked for sessions, from before the first session on: the port is closed, and
+// the plugins get the runtime's current port. What is kept anyway is not kept twice.
 func TestAnAgentKeepsTheStreams(t *testing.T) {
 	sites := cluster(t, Routes, false)
 	s := sites[0]

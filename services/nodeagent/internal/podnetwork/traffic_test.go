@@ -25,18 +25,18 @@ import (
 // patience is enough for a packet that was lost on a new link to be sent again.
 const patience = 5 * time.Second
 
-// site is a node in a network of its own: the test's is what lies between the nodes.
+// site is a node in a network of its own; the test's network is between the nodes.
 type site struct {
 	*nettest.Peer
 	t    *testing.T
 	net  *Network
 	pod  *nettest.Peer
 	self Node
-	// address is the Pod's.
+	// address is the Pod's address.
 	address netip.Addr
 }
 
-// cluster makes nodes, each with a Pod. One of them on a bridge are on one segment; routed ones are not.
+// cluster creates nodes, each with a Pod. Nodes on a bridge are on one segment; routed ones are not.
 func cluster(t *testing.T, mode Mode, routed bool) []*site {
 	t.Helper()
 	nettest.Own(t)
@@ -73,7 +73,7 @@ func cluster(t *testing.T, mode Mode, routed bool) []*site {
 	return sites
 }
 
-// start begins anew, as a restart of the agent does.
+// start starts the agent, or restarts it.
 func (s *site) start(mode Mode) {
 	s.net = &Network{Config: Config{Log: zap.NewNop(), NodeName: s.self.Name, Mode: mode,
 		Cluster: []netip.Prefix{prefix("10.244.0.0/16")}, ConfigDir: s.t.TempDir(), CNI: CNI{Bridge: "keel0"},
@@ -84,7 +84,7 @@ func (s *site) start(mode Mode) {
 		cluster: s.net.Cluster}
 }
 
-// meet makes all nodes known to all.
+// meet makes all nodes known to each other.
 func meet(sites []*site) {
 	for _, s := range sites {
 		clear(s.net.known)
@@ -103,7 +103,8 @@ func (s *site) sync() {
 	}
 }
 
-// reaches says whether the Pod of one node reaches that of another, over TCP and UDP, under its own address.
+// reaches returns an error unless the Pod of one node reaches that of another, over TCP and UDP, under its own
+// address.
 func (s *site) reaches(other *site) error {
 	var err error
 	target := netip.AddrPortFrom(other.address, 7777)
@@ -170,7 +171,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// routesOf lists all routes of ours, in the node's network.
+// routesOf lists all our routes in the node's network.
 func (s *site) routesOf() string {
 	var texts []string
 	s.Do(func() {
@@ -188,14 +189,14 @@ func TestRoutesCarryPods(t *testing.T) {
 	expectAll(t, sites)
 	one, two, three := sites[0], sites[1], sites[2]
 
-	// Routes of others stay, also into the cluster's range, and so do ours into another cluster's.
+	// Routes of other programs stay, also into the cluster's range, and so do ours into another cluster's.
 	one.Do(func() {
 		via := two.self.Addresses[0].AsSlice()
 		must(t, netlink.RouteAdd(&netlink.Route{Dst: ipNet(prefix("10.244.200.0/24")), Gw: via, Protocol: 3}))
 		must(t, netlink.RouteAdd(&netlink.Route{Dst: ipNet(prefix("10.99.0.0/24")), Gw: via,
 			Protocol: podroute.Protocol}))
 	})
-	// A node that is gone takes its route along, and no other.
+	// Removing a node removes its route, and no other.
 	one.net.gone(nodeObject(three.self))
 	one.sync()
 	if got := one.routesOf(); got != "10.244.2.0/24 by 192.0.2.2" {
@@ -213,7 +214,7 @@ func TestRoutesCarryPods(t *testing.T) {
 	meet(sites)
 	expectAll(t, sites)
 
-	// A node that has another address is found there.
+	// A node whose address changes is reached at the new one.
 	two.Do(func() {
 		link, err := netlink.LinkByName("n2-in")
 		must(t, err)
@@ -225,7 +226,7 @@ func TestRoutesCarryPods(t *testing.T) {
 	expectAll(t, sites)
 }
 
-// What the kernel forgets with a link comes back with it.
+// What the kernel forgets with a link is restored.
 func TestALinkThatWasCutHeals(t *testing.T) {
 	for _, mode := range []Mode{Routes, VXLAN} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -248,7 +249,7 @@ func TestALinkThatWasCutHeals(t *testing.T) {
 	}
 }
 
-// An agent that starts again loses nothing: no route is away for a moment, and the table is written at once.
+// An agent that restarts loses nothing: no route is missing for a moment, and the table is written at once.
 func TestARestartTakesOver(t *testing.T) {
 	for _, mode := range []Mode{Routes, VXLAN} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -270,7 +271,7 @@ func TestARestartTakesOver(t *testing.T) {
 	}
 }
 
-// Nodes that are no neighbours are told so by routes, and reached by VXLAN.
+// Routes reports nodes that are not neighbors; VXLAN reaches them.
 func TestVXLANCarriesPodsAnywhere(t *testing.T) {
 	sites := cluster(t, VXLAN, true)
 	expectAll(t, sites)
@@ -293,7 +294,7 @@ func TestVXLANCarriesPodsAnywhere(t *testing.T) {
 	if err := one.reaches(two); err != nil {
 		t.Errorf("n2 is reached no longer: %v", err)
 	}
-	// The other mode removes the device, and says what it cannot do.
+	// The other mode removes the device, and reports what it cannot do.
 	one.start(Routes)
 	one.net.known = map[string]Node{"n1": one.self, "n2": two.self}
 	one.Do(func() {
@@ -330,7 +331,7 @@ func TestTwoTunnelsOnAMachine(t *testing.T) {
 	}
 }
 
-// What leaves the cluster comes from the node; what reaches another node's Pod does not.
+// What leaves the cluster has the node's address; what goes to another node's Pod does not.
 func TestWhatLeavesTheClusterIsMasqueraded(t *testing.T) {
 	sites := cluster(t, Routes, false)
 	one := sites[0]
@@ -353,7 +354,7 @@ func TestWhatLeavesTheClusterIsMasqueraded(t *testing.T) {
 	}
 }
 
-// That connections from the loopback address may pass the bridge opens no way from Pods to what listens there.
+// Letting connections from the loopback address pass the bridge opens no way from Pods to what listens there.
 func TestPodsDoNotReachTheLoopbackAddress(t *testing.T) {
 	one := cluster(t, Routes, false)[0]
 	var listener net.Listener
@@ -361,7 +362,7 @@ func TestPodsDoNotReachTheLoopbackAddress(t *testing.T) {
 	one.Do(func() { listener, err = net.Listen("tcp4", "127.0.0.1:0") })
 	must(t, err)
 	defer listener.Close()
-	// A Pod with the right to change its network sends 127.0.0.1 to the machine.
+	// A Pod that may change its network sends 127.0.0.1 to the machine.
 	one.pod.Do(func() {
 		lo, err := netlink.LinkByName("lo")
 		must(t, err)
@@ -388,7 +389,7 @@ func TestPodsDoNotReachTheLoopbackAddress(t *testing.T) {
 	}
 }
 
-// expectNoticed waits for an event behind which containerd reads its folder anew: it does not for what is only created.
+// expectNoticed waits for an event that makes containerd read its folder again; creating a file is not enough.
 func expectNoticed(t *testing.T, watcher *fsnotify.Watcher) {
 	t.Helper()
 	for {
@@ -404,7 +405,7 @@ func expectNoticed(t *testing.T, watcher *fsnotify.Watcher) {
 	}
 }
 
-// A node whose range is an older one's says so, and changes nothing.
+// A node whose range belongs to an older one reports that, and changes nothing.
 func TestTheRangeOfAnOlderNode(t *testing.T) {
 	nettest.Own(t)
 	s := &site{t: t, self: at("n1", "10.244.1.0/24", "192.0.2.1").born(2)}
@@ -425,7 +426,7 @@ func TestTheRangeOfAnOlderNode(t *testing.T) {
 	}
 }
 
-// Ports that an earlier agent let Pods take are closed when the agent comes, and whenever somebody has opened them.
+// Ports that an earlier agent let Pods take are closed when the agent starts, and again after they were opened.
 func TestAnAgentClosesWhatIsKept(t *testing.T) {
 	sites := cluster(t, Routes, false)
 	s := sites[0]
@@ -462,7 +463,7 @@ func TestAnAgentClosesWhatIsKept(t *testing.T) {
 	closed("later on", 4)
 }
 
-// The runtime finds a whole configuration, and none before the node has its range.
+// The runtime finds a complete configuration, and none before the node has its range.
 func TestTheConfigurationComesWithTheRange(t *testing.T) {
 	nettest.Own(t)
 	s := &site{t: t, self: at("n1", "192.0.2.1")}
@@ -483,7 +484,7 @@ func TestTheConfigurationComesWithTheRange(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), `"subnet": "10.244.1.0/24"`) || s.net.Problem() != "" {
 		t.Errorf("%s: %v, problem %q", text, err, s.net.Problem())
 	}
-	// A firewall that somebody has emptied is there again after the next look.
+	// A firewall that another program has removed is restored by the next sync.
 	must(t, removeTable(Table("keel0")))
 	must(t, s.net.sync(t.Context()))
 	if !hasFirewall(Firewall{Table: Table("keel0")}) {
