@@ -14,7 +14,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// Reasons of conditions, in the API's words.
+// Reasons of conditions, as the API names them.
 const (
 	reasonContainersNotReady       = "ContainersNotReady"
 	reasonContainersNotInitialized = "ContainersNotInitialized"
@@ -31,10 +31,10 @@ var owned = []corev1.PodConditionType{
 	corev1.PodScheduled,
 }
 
-// ofResizes are those that it writes while a resize is pending or in progress.
+// ofResizes are the types that it writes while a resize is pending or in progress.
 var ofResizes = []corev1.PodConditionType{corev1.PodResizePending, corev1.PodResizeInProgress}
 
-// conditions sets the nodeagent's own conditions and leaves those of others alone.
+// conditions sets the nodeagent's own conditions and leaves all others alone.
 func (c *computation) conditions(out *corev1.PodStatus) {
 	containers := c.containersReady(out)
 	computed := map[corev1.PodConditionType]corev1.PodCondition{
@@ -74,21 +74,21 @@ func (c *computation) conditions(out *corev1.PodStatus) {
 	out.Conditions = all
 }
 
-// follow gives a condition its times.
+// follow sets a condition's times.
 func (c *computation) follow(condition corev1.PodCondition) corev1.PodCondition {
 	condition, _ = conditions.Pod.Follow(c.in.Pod.Status.Conditions, condition, seconds(c.in.Now).Time)
 	condition.LastProbeTime = metav1.Time{} // nothing probes a Pod as a whole
 	return condition
 }
 
-// disruption: the node ends the Pod for its own sake.
+// disruption is the condition of a Pod that the node ends for its own sake.
 func (c *computation) disruption() corev1.PodCondition {
 	return corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
 		Reason: reasonTerminationByKubelet, Message: c.in.Plan.Outcome.Message,
 		ObservedGeneration: c.in.Pod.Generation}
 }
 
-// restartingAll: all containers begin anew, and those that ran have not all ended yet.
+// restartingAll is true while all containers restart and those that ran have not all ended yet.
 func (c *computation) restartingAll(out *corev1.PodStatus) corev1.PodCondition {
 	condition := corev1.PodCondition{Type: corev1.AllContainersRestarting, Status: corev1.ConditionFalse,
 		ObservedGeneration: c.in.Pod.Generation}
@@ -106,7 +106,7 @@ func (c *computation) restartingAll(out *corev1.PodStatus) corev1.PodCondition {
 	return condition
 }
 
-// readyToStart: the sandbox exists and its network is configured.
+// readyToStart is true if the sandbox exists and its network is configured.
 func (c *computation) readyToStart() corev1.PodCondition {
 	s := c.in.Observed.Sandbox()
 	if s != nil && s.Ready && (c.in.Pod.Spec.HostNetwork || len(s.IPs) > 0) {
@@ -128,8 +128,8 @@ func (c *computation) initializedCondition(out *corev1.PodStatus) corev1.PodCond
 
 func (c *computation) initialized(out *corev1.PodStatus) bool { return len(c.uninitialized(out)) == 0 }
 
-// uninitialized lists the init containers that the main containers wait for. Once a main container has begun there are
-// none, nor are there where the Pod ends after it was initialized: its sidecars end too.
+// uninitialized lists the init containers that the main containers wait for: none once a main container has
+// started, or if the Pod ends after it was initialized, since its sidecars end too.
 func (c *computation) uninitialized(out *corev1.PodStatus) []string {
 	was := podview.Condition(c.in.Pod, corev1.PodInitialized)
 	if c.began || c.in.Plan.Goal != podstate.Run && was != nil && was.Status == corev1.ConditionTrue {
@@ -154,7 +154,7 @@ func (c *computation) uninitialized(out *corev1.PodStatus) []string {
 	return left
 }
 
-// containersReady: all main containers and sidecars are ready.
+// containersReady is true if all main containers and sidecars are ready.
 func (c *computation) containersReady(out *corev1.PodStatus) corev1.PodCondition {
 	switch out.Phase {
 	case corev1.PodSucceeded:
@@ -180,7 +180,8 @@ func (c *computation) containersReady(out *corev1.PodStatus) corev1.PodCondition
 		Message: fmt.Sprintf("containers with unready status: %s", unready)}
 }
 
-// ready: the containers are ready and every readiness gate is true. A gate without a condition counts as false.
+// ready is true if the containers are ready and every readiness gate is true. A gate without a condition counts as
+// false.
 func (c *computation) ready(out *corev1.PodStatus, containers corev1.PodCondition) corev1.PodCondition {
 	if containers.Status != corev1.ConditionTrue {
 		return containers

@@ -10,7 +10,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// POD-130, POD-131, POD-127: the message names the containers that are waited for, and those alone.
+// POD-130, POD-131, POD-127: the message names the containers that are waited for, and only those.
 func TestWhatIsWaitedFor(t *testing.T) {
 	first, second := initC(corev1.Container{Name: "i"}), initC(corev1.Container{Name: "j"})
 	up := instance("m", 0, observed.Running)
@@ -74,7 +74,7 @@ func TestWhatIsWaitedFor(t *testing.T) {
 	}
 }
 
-// POD-119, POD-121: every gate that is not true is named, and how it is.
+// POD-119, POD-121: the message names every gate that is not true, and its status.
 func TestGatesAreNamed(t *testing.T) {
 	in := with(instance("m", 0, observed.Running), func(in *Input) {
 		for _, gate := range []corev1.PodConditionType{"example.com/a", "example.com/b", "example.com/c"} {
@@ -99,7 +99,7 @@ func TestGatesAreNamed(t *testing.T) {
 	}
 }
 
-// A Pod has the addresses of its sandbox while that stands, none before, and keeps those that it had when it has ended.
+// A Pod has the addresses of its sandbox while that exists, none before, and keeps its addresses when it has ended.
 func TestAddressesOfAnEnd(t *testing.T) {
 	had := func(in *Input) {
 		in.Pod.Status.PodIP, in.Pod.Status.PodIPs = "10.9.9.9", []corev1.PodIP{{IP: "10.9.9.9"}}
@@ -133,7 +133,7 @@ func TestAddressesOfAnEnd(t *testing.T) {
 	}
 }
 
-// A reason stands only with what it is the reason of, and what the API says of a Pod that has ended stays.
+// A reason is set only together with what it explains, and the API's reason of a Pod that has ended stays.
 func TestReason(t *testing.T) {
 	evicted := plan(func(p *podstate.Plan) { p.Outcome = &podstate.Outcome{Reason: "Evicted", Message: "full"} })
 	had := func(in *Input) { in.Pod.Status.Reason, in.Pod.Status.Message = "Old", "old" }

@@ -11,16 +11,16 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// PodInitializing is why a main container waits while the init containers run, in the API's words.
+// PodInitializing is why a main container waits while the init containers run, as the API names it.
 const PodInitializing = "PodInitializing"
 
-// Reasons why a container has ended, in the API's words.
+// Reasons why a container has ended, as the API names them.
 const (
 	reasonCompleted = "Completed"
 	reasonError     = "Error"
 )
 
-// statuses returns those of all containers of the kinds, in the order of the spec.
+// statuses returns the statuses of all containers of the kinds, in the order of the spec.
 func (c *computation) statuses(old []corev1.ContainerStatus, kinds ...lifecycle.Kind) []corev1.ContainerStatus {
 	var out []corev1.ContainerStatus
 	for _, e := range c.entries {
@@ -60,7 +60,7 @@ func (c *computation) container(e lifecycle.Entry, old *corev1.ContainerStatus) 
 	return out
 }
 
-// mounts says what has become of the mounts that a container asks for.
+// mounts returns the statuses of the mounts that a container asks for.
 func mounts(asked []corev1.VolumeMount, latest *observed.Container) []corev1.VolumeMountStatus {
 	var out []corev1.VolumeMountStatus
 	for i := range asked {
@@ -84,7 +84,7 @@ func mounts(asked []corev1.VolumeMount, latest *observed.Container) []corev1.Vol
 	return out
 }
 
-// devices says how the devices are that a container holds. Of a Pod that has ended the last report stays.
+// devices sets the status of a container's devices. For a Pod that has ended it keeps the last report.
 func (c *computation) devices(out *corev1.ContainerStatus, e lifecycle.Entry, old *corev1.ContainerStatus) {
 	switch {
 	case e.Kind != lifecycle.Main && e.Kind != lifecycle.Sidecar:
@@ -95,7 +95,7 @@ func (c *computation) devices(out *corev1.ContainerStatus, e lifecycle.Entry, ol
 	}
 }
 
-// user is nil if the runtime does not say it.
+// user returns nil if the runtime does not report the user.
 func user(u *observed.User) *corev1.ContainerUser {
 	if u == nil {
 		return nil
@@ -104,7 +104,7 @@ func user(u *observed.User) *corev1.ContainerUser {
 		UID: u.UID, GID: u.GID, SupplementalGroups: slices.Clone(u.SupplementalGroups)}}
 }
 
-// present sets the state of a container of which the runtime has an instance.
+// present sets the state of a container with an instance in the runtime.
 func (c *computation) present(out *corev1.ContainerStatus, e lifecycle.Entry, latest *observed.Container) {
 	waiting, waits := c.in.Plan.Waiting[e.Spec.Name]
 	switch {
@@ -119,7 +119,7 @@ func (c *computation) present(out *corev1.ContainerStatus, e lifecycle.Entry, la
 	}
 }
 
-// last sets how the instance before the present state ended.
+// last sets how the previous instance ended.
 func (c *computation) last(out *corev1.ContainerStatus, latest *observed.Container, old *corev1.ContainerStatus) {
 	if out.State.Waiting != nil && latest.State == observed.Exited {
 		out.LastTerminationState.Terminated = c.terminated(latest)
@@ -135,15 +135,15 @@ func (c *computation) last(out *corev1.ContainerStatus, latest *observed.Contain
 	if old == nil || latest.Attempt == 0 {
 		return
 	}
-	// The runtime has dropped the earlier instance: the API still knows how it ended.
+	// The runtime has dropped the earlier instance: the API still has how it ended.
 	out.LastTerminationState = old.LastTerminationState
 	if t := old.State.Terminated; t != nil && t.ContainerID != out.ContainerID {
 		out.LastTerminationState.Terminated = t
 	}
 }
 
-// missing sets the state of a container of which the runtime has no instance: it has not been started, or its record is
-// gone.
+// missing sets the state of a container without an instance in the runtime: it has not been started, or its record
+// is gone.
 func (c *computation) missing(out *corev1.ContainerStatus, e lifecycle.Entry, old *corev1.ContainerStatus) {
 	out.Started = started(e, false)
 	if old != nil {
@@ -196,7 +196,7 @@ func (c *computation) terminated(i *observed.Container) *corev1.ContainerStateTe
 	return t
 }
 
-// reported returns the message that the API has of an instance: its file may be gone by now.
+// reported returns the API's message of an instance: the message's file may be gone by now.
 func (c *computation) reported(id string) string {
 	status := &c.in.Pod.Status
 	for _, list := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses,
@@ -215,8 +215,8 @@ func (c *computation) reported(id string) string {
 
 func (c *computation) id(i *observed.Container) string { return c.in.Runtime + "://" + i.ID }
 
-// readiness sets ready and started. Without a verdict of its probes an instance counts as started and ready exactly if
-// it has no such probe.
+// readiness sets ready and started. An instance without probe results counts as started or ready exactly if it has
+// no such probe.
 func (c *computation) readiness(out *corev1.ContainerStatus, e lifecycle.Entry, latest *observed.Container) {
 	probe, known := c.in.Probes[latest.ID]
 	if !known {
@@ -233,7 +233,7 @@ func (c *computation) readiness(out *corev1.ContainerStatus, e lifecycle.Entry, 
 	}
 }
 
-// started is not reported of ephemeral containers.
+// started returns nil for ephemeral containers.
 func started(e lifecycle.Entry, up bool) *bool {
 	if e.Kind == lifecycle.Ephemeral {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// stored is what the API has of a container.
+// stored adds the API's status of a container.
 func stored(s corev1.ContainerStatus) func(*Input) {
 	return func(in *Input) { in.Pod.Status.ContainerStatuses = append(in.Pod.Status.ContainerStatuses, s) }
 }
@@ -22,7 +22,7 @@ func terminated(id string, code int32) corev1.ContainerState {
 		Reason: "Error", ExitCode: code}}
 }
 
-// POD-083: how the instance before the present one ended, from the runtime or, once that has dropped it, from the API.
+// POD-083: how the previous instance ended comes from the runtime or, once that has dropped it, from the API.
 func TestLastState(t *testing.T) {
 	up := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 	for _, row := range []struct {
@@ -62,7 +62,7 @@ func TestLastState(t *testing.T) {
 	}
 }
 
-// A container of which the runtime has nothing waits, unless its Pod has ended: then nobody knows how it did.
+// A container without an instance in the runtime waits, unless its Pod has ended: then its end is unknown.
 func TestMissing(t *testing.T) {
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 	stopping := plan(func(p *podstate.Plan) { p.Goal = podstate.Terminate })
@@ -102,8 +102,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// POD-219: what a container waits for while nothing is wrong: init containers until a main one has begun, and then its
-// own creation.
+// POD-219: while nothing is wrong, a container waits for the init containers until a main one has begun, and then
+// for its own creation.
 func TestWaiting(t *testing.T) {
 	second := func(in *Input) {
 		in.Pod.Spec.Containers = append(in.Pod.Spec.Containers, corev1.Container{Name: "n"})
@@ -132,7 +132,7 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// POD-142, POD-143: started and ready are what the probes say of what runs; without a word of theirs a container
+// POD-142, POD-143: started and ready come from the probes of the running instance; without a result, a container
 // without such a probe is both.
 func TestStartedAndReady(t *testing.T) {
 	both := podstate.Probe{Started: true, Ready: true}
@@ -182,7 +182,7 @@ func TestStartedAndReady(t *testing.T) {
 	}
 }
 
-// The image is the one that the runtime took; until it has, the one that is asked for.
+// The image is the one that the runtime used; before that, the requested one.
 func TestImageAndStart(t *testing.T) {
 	image := func(name string) func(*Input) {
 		return func(in *Input) { in.Observed.Containers[0].Image = name }
@@ -211,7 +211,7 @@ func TestImageAndStart(t *testing.T) {
 	}
 }
 
-// How the devices of a container are is told while it has them, and what was told last stays when its Pod has ended.
+// The status of a container's devices is reported while it has them; the last report stays when its Pod has ended.
 func TestDevices(t *testing.T) {
 	is := func(health corev1.ResourceHealthStatus) []corev1.ResourceStatus {
 		return []corev1.ResourceStatus{{Name: "example.com/led",

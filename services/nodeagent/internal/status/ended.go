@@ -11,7 +11,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// What the API says of a container of which nobody knows how it ended.
+// The API's values for a container whose end is unknown.
 const (
 	reasonStatusUnknown  = "ContainerStatusUnknown"
 	messageStatusUnknown = "The container could not be located when the pod was terminated"
@@ -23,11 +23,11 @@ func unknownEnd(id string) *corev1.ContainerStateTerminated {
 		ExitCode: exitCodeUnknown, ContainerID: id}
 }
 
-// stopped says that no process of the Pod is left, nor will there be one.
+// stopped reports whether no process of the Pod is left and none will be started.
 func (c *computation) stopped() bool { return c.in.Plan.Goal != podstate.Run && c.in.Plan.Stopped }
 
-// refused says that the Pod has failed as a whole before any of its containers had started. Its containers have no
-// status then: what they would wait for hides why the Pod failed from those who print it.
+// refused reports whether the Pod has failed as a whole before any of its containers started. Its containers have
+// no status then: in the output of clients, their reasons for waiting would hide why the Pod failed.
 func (c *computation) refused(out *corev1.PodStatus) bool {
 	known := &c.in.Pod.Status
 	told := len(known.InitContainerStatuses)+len(known.ContainerStatuses)+len(known.EphemeralContainerStatuses) > 0
@@ -37,10 +37,9 @@ func (c *computation) refused(out *corev1.PodStatus) bool {
 		!slices.ContainsFunc(out.EphemeralContainerStatuses, hasStarted)
 }
 
-// end says of each container of a Pod that has stopped how it ended. Of an initialized Pod nobody can tell of any main
-// container that it did not run, so that each counts as failed that is not known to have ended otherwise; so do the
-// init containers up to the last that has started. A Pod that was not initialized has main containers that wait for
-// ever.
+// end sets how each container of a stopped Pod ended. In an initialized Pod any main container may have run, so
+// that each whose end is unknown counts as failed; so do the init containers up to the last that has started. In a
+// Pod that was not initialized, main containers keep waiting.
 func (c *computation) end(out *corev1.PodStatus) {
 	initialized := c.initialized(out)
 	for i := len(out.InitContainerStatuses) - 1; i >= 0; i-- {
@@ -54,8 +53,9 @@ func (c *computation) end(out *corev1.PodStatus) {
 	}
 }
 
-// unfinished says that a container which has ended was to begin anew with all others, and has not: they had already
-// been told to, or it ended so before its Pod was deleted. What it does when the deletion stops it asks for nothing.
+// unfinished reports whether a container that has ended was to restart with all others, and has not: the restart
+// had already begun, or the container ended in this way before its Pod was deleted. Its exit code after the
+// deletion stops it has no such effect.
 func (c *computation) unfinished(e lifecycle.Entry, s *corev1.ContainerStatus) bool {
 	if c.in.RestartAll.Before(s.Name, uint32(max(s.RestartCount, 0))) {
 		return true
@@ -75,7 +75,7 @@ func endAll(containers []corev1.ContainerStatus) {
 	}
 }
 
-// hasStarted says that an instance of the container has run, though it need not do so now.
+// hasStarted reports whether an instance of the container has run, even if none runs now.
 func hasStarted(s corev1.ContainerStatus) bool {
 	return s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
 }

@@ -11,7 +11,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// states tells the states of all containers, by kind and in the order of the spec.
+// states lists the states of all containers, by kind and in the order of the spec.
 func states(s corev1.PodStatus) string {
 	var out []string
 	for _, list := range [][]corev1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses,
@@ -23,7 +23,7 @@ func states(s corev1.PodStatus) string {
 	return strings.Join(out, ", ")
 }
 
-// reported is a Pod's condition Initialized, as the API has it.
+// reported sets a Pod's condition Initialized as the API has it.
 func reported(is corev1.ConditionStatus) func(*Input) {
 	return func(in *Input) {
 		in.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodInitialized, Status: is}}
@@ -31,8 +31,8 @@ func reported(is corev1.ConditionStatus) func(*Input) {
 }
 
 // How containers ended, for each way in which a Pod ends and each state of its initialization. A main container counts
-// as failed where it may have run, and waits for ever where it cannot have; a Pod that failed as a whole before
-// anything had started says nothing of its containers, so that its own reason is shown.
+// as failed if it may have run, and keeps waiting if it cannot have; a Pod that failed as a whole before anything had
+// started has no container statuses, so that its own reason is shown.
 //
 // SAF-138, POD-078
 func TestHowContainersEnded(t *testing.T) {
@@ -46,7 +46,7 @@ func TestHowContainersEnded(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		pod  []func(*Input)
-		// deleted and failed say what the API says after a deletion, and after the Pod failed as a whole.
+		// deleted and failed are the expected states after a deletion, and after the Pod failed as a whole.
 		deleted, failed string
 	}{
 		{"no init containers, nothing started", nil, "m " + unknown, ""},
@@ -102,7 +102,7 @@ func TestHowContainersEnded(t *testing.T) {
 			if got := states(out); got != end.want {
 				t.Errorf("%s, %s: %q, want %q", row.name, way, got, end.want)
 			}
-			// Whoever looks later, with nothing but what the API has, says the same.
+			// A later computation from nothing but the API's status gives the same.
 			in.Pod.Status, in.Plan.Outcome = out, nil
 			if again := Compute(in); !reflect.DeepEqual(again, out) {
 				t.Errorf("%s, %s: computed again\n%+v\nfirst\n%+v", row.name, way, again, out)
@@ -111,7 +111,7 @@ func TestHowContainersEnded(t *testing.T) {
 	}
 }
 
-// A container whose record the runtime loses while its Pod goes on has ended somehow, and the API keeps that.
+// The end of a container whose record the runtime loses while its Pod runs is unknown, and the API keeps that.
 func TestLostWhileThePodRuns(t *testing.T) {
 	in := with(stored(corev1.ContainerStatus{Name: "m", ContainerID: "containerd://m4", RestartCount: 4,
 		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}))

@@ -10,8 +10,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/observed"
 )
 
-// A status tells what has become of the mounts of an instance: whether one is read-only all the way down, and which
-// image a volume is. There is nothing to tell before there is an instance.
+// A status reports on the mounts of an instance: whether one is recursively read-only, and which image a volume is.
+// It reports nothing before an instance exists.
 func TestMounts(t *testing.T) {
 	disabled, enabled := ptr.To(corev1.RecursiveReadOnlyDisabled), ptr.To(corev1.RecursiveReadOnlyEnabled)
 	asks := func(in *Input) {

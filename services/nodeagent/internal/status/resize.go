@@ -11,17 +11,17 @@ import (
 	"keelson.dev/services/nodeagent/internal/resize"
 )
 
-// Resize is what is known of the resizes of a Pod, whose spec says what the node has allocated it.
+// Resize is what is known of the resizes of a Pod, whose spec has the allocated size.
 type Resize struct {
-	// Pending is why the size that the API asks for is deferred or infeasible; nil if it is neither.
+	// Pending is why the requested size is deferred or infeasible; nil if it is neither.
 	Pending *podstate.Waiting
-	// Actuation is how far what was allocated is actuated.
+	// Actuation is how far the allocated size is actuated.
 	Actuation resize.Actuation
-	// Problem is why that does not go on; empty if it does.
+	// Problem is why the actuation does not go on; empty if it does.
 	Problem string
 }
 
-// resources reports what a container was allocated, and what its instance has if it runs.
+// resources sets a container's allocated resources, and those of its running instance.
 func (c *computation) resources(out *corev1.ContainerStatus, e lifecycle.Entry, latest *observed.Container) {
 	out.AllocatedResources = e.Spec.Resources.Requests.DeepCopy()
 	out.Resources = e.Spec.Resources.DeepCopy()
@@ -33,7 +33,7 @@ func (c *computation) resources(out *corev1.ContainerStatus, e lifecycle.Entry, 
 	}
 }
 
-// whole reports the same of the Pod, if it asks for anything as a whole.
+// whole sets the same for the Pod, if it has resources at the Pod level.
 func (c *computation) whole(out *corev1.PodStatus) {
 	out.Resources, out.AllocatedResources = nil, nil
 	if !resource.IsPodLevelResourcesSet(c.in.Pod) {
@@ -46,7 +46,7 @@ func (c *computation) whole(out *corev1.PodStatus) {
 	out.AllocatedResources = resource.PodRequests(c.in.Pod, resource.PodResourcesOptions{ExcludeOverhead: true})
 }
 
-// resizeConditions are those of resizes that are pending or in progress. There is none of what is done.
+// resizeConditions returns the conditions of pending and current resizes. Completed ones have none.
 func (c *computation) resizeConditions() []corev1.PodCondition {
 	var out []corev1.PodCondition
 	if p := c.in.Resize.Pending; p != nil && c.in.Plan.Goal == podstate.Run {

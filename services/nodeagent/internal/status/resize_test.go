@@ -19,7 +19,7 @@ func cpu(amount string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: list(), Limits: list()}
 }
 
-// DEP-214: what is pending and what is in progress is said in conditions, which go when it is over.
+// DEP-214: conditions report a pending or current resize, and are removed when it is over.
 func TestResizeConditions(t *testing.T) {
 	put := func(reason string) func(*Input) {
 		return func(in *Input) { in.Resize.Pending = &podstate.Waiting{Reason: reason, Message: "m"} }
@@ -66,8 +66,8 @@ func TestResizeConditions(t *testing.T) {
 	}
 }
 
-// DEP-214: while a resize is in progress the status says what a container was allocated and what it still has, and of
-// the Pod as a whole the same.
+// DEP-214: while a resize is in progress, the status reports what a container was allocated and what it still has,
+// and the same for the Pod as a whole.
 func TestSizesAreReported(t *testing.T) {
 	before, after := cpu("1"), cpu("2")
 	allocated := func(in *Input) {

@@ -13,14 +13,14 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// forAll is a second main container, with a rule that restarts all containers.
+// forAll adds a second main container, with a rule that restarts all containers.
 func forAll(in *Input) {
 	in.Pod.Spec.Containers = append(in.Pod.Spec.Containers, corev1.Container{Name: "n",
 		RestartPolicyRules: []corev1.ContainerRestartRule{{
 			Action: corev1.ContainerRestartRuleActionRestartAllContainers}}})
 }
 
-// anew makes all containers have begun anew after n ended, m having been stopped for it.
+// anew makes all containers have restarted after n ended, m having been stopped for it.
 func anew(in *Input) {
 	in.RestartAll = &podstate.RestartAll{Container: "n", ExitCode: 42, Last: map[string]uint32{"i": 0, "m": 0, "n": 0},
 		Stopped: []string{"m"}}
@@ -76,7 +76,7 @@ func TestAllContainersRestarting(t *testing.T) {
 	}
 }
 
-// The Pod goes on running and stays initialized; what was stopped says why, and what ended by itself how.
+// The Pod goes on running and stays initialized; stopped containers show why, and those that had ended show how.
 func TestStatesWhileAllRestart(t *testing.T) {
 	status := Compute(with(forAll, initC(corev1.Container{Name: "i"}), instance("i", 0, observed.Exited, 0),
 		instance("m", 0, observed.Exited, 137), instance("n", 0, observed.Exited, 42), anew,
@@ -100,7 +100,7 @@ func TestStatesWhileAllRestart(t *testing.T) {
 	}
 }
 
-// A Pod of which an init container fails when all begin anew has failed, however well the main ones ended before.
+// A Pod fails if an init container fails during a restart of all, however well the main ones ended before.
 func TestInitFailureAfterRestartAll(t *testing.T) {
 	failed := []func(*Input){forAll, initC(corev1.Container{Name: "i"}), instance("i", 1, observed.Exited, 1),
 		instance("m", 0, observed.Exited, 0), instance("n", 0, observed.Exited, 0), anew, ended(podstate.Finish)}
@@ -109,7 +109,8 @@ func TestInitFailureAfterRestartAll(t *testing.T) {
 	}
 }
 
-// A Pod that is deleted while all begin anew has failed if one of the main ones has not, however well it ended before.
+// A Pod deleted during a restart of all has failed if a main container has not restarted, however well it ended
+// before.
 func TestPhaseDeletedWhileAllRestart(t *testing.T) {
 	deletedAt := func(age time.Duration) func(*Input) {
 		return func(in *Input) {

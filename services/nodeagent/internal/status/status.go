@@ -1,4 +1,4 @@
-// Package status computes what the API says about a Pod.
+// Package status computes the API status of a Pod.
 //
 //keelson:decision
 package status
@@ -20,7 +20,8 @@ import (
 // Input is all that a Pod's status depends on. Compute does not change it.
 type Input struct {
 	Now time.Time
-	// Pod carries the status that the API has; foreign conditions and times of unchanged ones are taken over from it.
+	// Pod has the status that the API has; conditions of other writers and the times of unchanged ones are taken from
+	// it.
 	Pod      *corev1.Pod
 	Observed *observed.Pod
 	Plan     podstate.Plan
@@ -33,9 +34,9 @@ type Input struct {
 	HostIPs   []string
 	StartedAt time.Time
 	Resize    Resize
-	// RestartAll is the last time that all containers began anew; nil if they never did.
+	// RestartAll is the last restart of all containers; nil if there was none.
 	RestartAll *podstate.RestartAll
-	// Devices says how the devices of containers are, by name.
+	// Devices holds the status of containers' devices, by container name.
 	Devices map[string][]corev1.ResourceStatus
 }
 
@@ -77,7 +78,7 @@ func Compute(in Input) corev1.PodStatus {
 type computation struct {
 	in      Input
 	entries []lifecycle.Entry
-	// began says that a main container has had an instance, so the Pod was initialized once.
+	// began means that a main container has had an instance, so the Pod was initialized once.
 	began bool
 }
 
@@ -123,7 +124,8 @@ func setPodIPs(out *corev1.PodStatus, ips []string) {
 	}
 }
 
-// phase summarizes the containers. A terminal phase promises that no process of the Pod is left and none will start.
+// phase summarizes the containers. A terminal phase promises that no process of the Pod is left and none will
+// start.
 func (c *computation) phase(out *corev1.PodStatus) corev1.PodPhase {
 	if c.stopped() {
 		return c.terminalPhase(out)
@@ -145,7 +147,7 @@ func (c *computation) terminalPhase(out *corev1.PodStatus) corev1.PodPhase {
 		return corev1.PodFailed
 	}
 	for i, e := range c.entries[:len(out.InitContainerStatuses)] {
-		// The main containers may have succeeded before they all began anew.
+		// The main containers may have succeeded before all containers restarted.
 		if t := out.InitContainerStatuses[i].State.Terminated; e.Kind == lifecycle.Init && t != nil && t.ExitCode != 0 {
 			return corev1.PodFailed
 		}
@@ -160,5 +162,5 @@ func (c *computation) terminalPhase(out *corev1.PodStatus) corev1.PodPhase {
 	return corev1.PodSucceeded
 }
 
-// seconds cuts a time to what the API stores, so that a status that was written equals the one that is computed again.
+// seconds truncates a time to the API's precision, so that a written status equals the one that is computed again.
 func seconds(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }

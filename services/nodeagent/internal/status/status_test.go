@@ -129,7 +129,7 @@ func TestPhase(t *testing.T) {
 	}
 }
 
-// restarts is a Pod whose container is also restarted when it ends with one of the codes.
+// restarts makes a Pod's container also restart when it ends with one of the codes.
 func restarts(policy corev1.RestartPolicy, codes ...int32) func(*Input) {
 	return func(in *Input) {
 		in.Pod.Spec.RestartPolicy = policy
@@ -317,7 +317,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A status that was computed again from what was written is the same: nothing is written twice.
+// A status that is computed again from the written one is the same: nothing is written twice.
 func TestComputeIsStable(t *testing.T) {
 	in := with(instance("m", 0, observed.Exited, 1), instance("m", 1, observed.Running), sidecar("s"),
 		instance("s", 0, observed.Running))
@@ -352,7 +352,7 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// A termination message outlives its file, which goes with the Pod's folder.
+// A termination message outlives its file, which is removed with the Pod's folder.
 func TestTerminationMessageStays(t *testing.T) {
 	in := with(instance("m", 0, observed.Exited, 1), ended(podstate.Finish))
 	in.Messages["m0"] = "out of cheese"
@@ -363,7 +363,7 @@ func TestTerminationMessageStays(t *testing.T) {
 	}
 }
 
-// A container that was created tells what it was given and as whom it began.
+// The status of a created container shows its resources and its user.
 func TestWhatAContainerWasGiven(t *testing.T) {
 	amounts := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m")},

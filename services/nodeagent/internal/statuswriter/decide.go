@@ -11,12 +11,12 @@ import (
 	"keelson.dev/services/nodeagent/internal/status"
 )
 
-// settle is how long a change that nobody waits for may be held back, so that it goes out with the next one: the start
-// of a Pod on a fast node is then one write.
+// settle is how long a change that is not urgent may be held back, so that it is written with the next one: the
+// start of a Pod on a fast node is then one write.
 const settle = time.Second
 
-// Delay returns how long a new status may be held back. ok is false if it says the same as the old one and need not be
-// written at all.
+// Delay returns how long a new status may be held back. ok is false if it equals the old one and need not be
+// written.
 func Delay(old, new *corev1.PodStatus) (delay time.Duration, ok bool) {
 	if apiequality.Semantic.DeepEqual(old, new) {
 		return 0, false
@@ -27,8 +27,8 @@ func Delay(old, new *corev1.PodStatus) (delay time.Duration, ok bool) {
 	return settle, true
 }
 
-// urgent reports whether somebody may be waiting for the change: phase, readiness, the state of a container, or that
-// all of them begin anew. The first report of a Pod that is not yet running is not.
+// urgent reports whether a client may be waiting for the change: of phase, readiness, the state of a container, or
+// a restart of all containers. The first report of a Pod that is not yet running is not urgent.
 func urgent(old, new *corev1.PodStatus) bool {
 	if old.Phase != new.Phase || old.Reason != new.Reason {
 		return true
@@ -48,8 +48,8 @@ func restartsAll(s *corev1.PodStatus) bool {
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-// statesDiffer compares what a reader of the status acts upon. A container that has not been reported yet counts as one
-// that waits without a reason.
+// statesDiffer compares the fields on which readers of the status act. A container that has not been reported yet
+// counts as one that waits without a reason.
 func statesDiffer(old, new []corev1.ContainerStatus) bool {
 	for i := range new {
 		before := corev1.ContainerStatus{}
@@ -64,7 +64,7 @@ func statesDiffer(old, new []corev1.ContainerStatus) bool {
 	return false
 }
 
-// kind names a container's state; ordinary waiting is all the same.
+// kind names a container's state; all ordinary reasons for waiting count as the same.
 func kind(s *corev1.ContainerStatus) string {
 	switch {
 	case s.State.Running != nil:

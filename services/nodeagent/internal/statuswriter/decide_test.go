@@ -28,7 +28,7 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// A second is the longest that anything is held back, and what somebody may be waiting for is not.
+// A change is held back for a second at most, and not at all if a client may be waiting for it.
 func TestWhatIsUrgent(t *testing.T) {
 	type edit = func(*corev1.PodStatus)
 	state := func(name string, s corev1.ContainerState) corev1.ContainerStatus {

@@ -20,13 +20,13 @@ import (
 	"keelson.dev/kit/failpoint"
 )
 
-// writers is how many statuses are written at once.
+// writers is how many statuses are written concurrently.
 const writers = 4
 
-// Writer is the one that writes Pod statuses to the API and ends Pods there. It writes a status only when it differs
-// from what the API has, holds unimportant changes back for a moment (Delay), and puts the newest status in the place
-// of one that still waits. Writes carry the version that the status was computed from: where somebody else was faster,
-// the newer object goes to Seen, and what is computed from that is written.
+// Writer is the only writer of Pod statuses to the API, and deletes Pods there. It writes a status only if it
+// differs from the API's, holds unimportant changes back for a moment (Delay), and replaces a waiting status by the
+// newest one. Writes carry the version that the status was computed from: on a conflict the newer object goes to
+// seen, and the status that is computed from it is written.
 type Writer struct {
 	client typedcorev1.PodsGetter
 	log    *zap.Logger
@@ -41,19 +41,20 @@ type Writer struct {
 type entry struct {
 	pod    *corev1.Pod
 	status corev1.PodStatus
-	// due is when the status is to be written; what replaces one that waits inherits it, so that none waits for ever.
+	// due is when the status is to be written; a status that replaces a waiting one inherits it, so that none waits
+	// forever.
 	due time.Time
-	// taken says that the entry is on its way to the API.
+	// taken means that the entry is being written to the API.
 	taken bool
 }
 
-// says reports whether the entry, which may be on its way to the API, holds this status of this version of the Pod.
+// says reports whether the entry, which may be being written, holds this status of this version of the Pod.
 func (e *entry) says(pod *corev1.Pod, status *corev1.PodStatus) bool {
 	return e.pod.ResourceVersion == pod.ResourceVersion && apiequality.Semantic.DeepEqual(&e.status, status)
 }
 
-// New returns a Writer. seen gets every version of a Pod that the writer learns of, its own writes included; gone
-// gets the UIDs of which the API turns out to have no object. Both must not block.
+// New returns a Writer. seen gets every version of a Pod that the writer learns of, including its own writes;
+// gone gets the UIDs for which the API turns out to have no object. Both must not block.
 func New(client typedcorev1.PodsGetter, log *zap.Logger, seen func(*corev1.Pod), gone func(types.UID)) *Writer {
 	return &Writer{
 		client: client, log: log, seen: seen, gone: gone, pending: map[types.UID]*entry{},
@@ -78,8 +79,8 @@ func (w *Writer) Run(ctx context.Context) {
 // Len returns how many statuses wait.
 func (w *Writer) Len() int { return w.queue.Len() }
 
-// Publish makes status the one that the Pod shall have. pod is the version that it was computed from; brief says that
-// another status will follow soon, so that this one may be held back whatever it says.
+// Publish sets the status that the Pod is to have. pod is the version that it was computed from; brief means that
+// another status will follow soon, so that this one may be held back even if it is urgent.
 func (w *Writer) Publish(pod *corev1.Pod, status corev1.PodStatus, brief bool) {
 	delay, differs := Delay(&pod.Status, &status)
 	if brief {
@@ -138,8 +139,8 @@ func (w *Writer) next(ctx context.Context) bool {
 	return true
 }
 
-// take returns the status that is due. A Pod may be handled before its status is: a time that was asked for a status
-// before, which has been written meanwhile, is not taken back. early is how long there is left then.
+// take returns the status if it is due. The queue may yield a Pod too early: at the time of an earlier status,
+// which was written meanwhile. early is then the time left.
 func (w *Writer) take(uid types.UID) (due *entry, early time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,12 +155,12 @@ func (w *Writer) take(uid types.UID) (due *entry, early time.Duration) {
 	return e, 0
 }
 
-// write writes one status and takes it off the list, unless a newer one has taken its place.
+// write writes one status and removes it from pending, unless a newer one has replaced it.
 func (w *Writer) write(ctx context.Context, e *entry) error {
 	if err := failpoint.Inject("nodeagent/status.write.before"); err != nil {
 		return err
 	}
-	update := *e.pod // only the status differs, the rest is shared and not changed
+	update := *e.pod // only the status differs; the rest is shared and must not change
 	update.Status = e.status
 	written, err := w.client.Pods(e.pod.Namespace).UpdateStatus(ctx, &update, metav1.UpdateOptions{})
 	switch {
@@ -177,7 +178,7 @@ func (w *Writer) write(ctx context.Context, e *entry) error {
 	return failpoint.Inject("nodeagent/status.write.after")
 }
 
-// refresh gets the version that was written by somebody else; a status computed from it will follow.
+// refresh gets the version that another client has written; a status computed from it will follow.
 func (w *Writer) refresh(ctx context.Context, e *entry) error {
 	live, err := w.client.Pods(e.pod.Namespace).Get(ctx, e.pod.Name, metav1.GetOptions{})
 	switch {
@@ -193,7 +194,7 @@ func (w *Writer) refresh(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// putBack says that the entry was not written.
+// putBack notes that the entry was not written.
 func (w *Writer) putBack(e *entry) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -208,8 +209,8 @@ func (w *Writer) done(e *entry) {
 	}
 }
 
-// Delete removes the Pod's object for good; its UID is a precondition, so a successor of the same name is safe. A nil
-// error means that the API has no object of the UID that is not already on its way out.
+// Delete removes the Pod's object for good; its UID is a precondition, so a successor of the same name is safe. If
+// it returns no error, the API has no object of the UID that is not already being deleted.
 func (w *Writer) Delete(ctx context.Context, pod *corev1.Pod) error {
 	return failpoint.Around("nodeagent/pod.delete", func() error {
 		err := w.client.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{

@@ -120,7 +120,7 @@ func TestCoalesces(t *testing.T) {
 	})
 }
 
-// What will be followed by another status soon waits for it.
+// A status that another will follow soon is held back.
 func TestBrief(t *testing.T) {
 	withWriter(t, func(w *Writer, a *api, _ *listener) {
 		pod := web()
@@ -136,7 +136,7 @@ func TestBrief(t *testing.T) {
 	})
 }
 
-// A status that is held back is not written when one before it would have been, which is written already.
+// A held-back status is not written at the due time of an earlier one that is written already.
 func TestBriefAfterAnotherThatWasHeldBack(t *testing.T) {
 	withWriter(t, func(w *Writer, a *api, _ *listener) {
 		pod := web()
@@ -149,7 +149,7 @@ func TestBriefAfterAnotherThatWasHeldBack(t *testing.T) {
 		if len(a.written()) != 1 {
 			t.Errorf("%d writes by 1.2 s, want only that of the running container", len(a.written()))
 		}
-		w.Publish(pod, exited, true) // the same again puts nothing off
+		w.Publish(pod, exited, true) // publishing the same again delays nothing
 		pause(500 * time.Millisecond)
 		if len(a.written()) != 1 {
 			t.Errorf("%d writes by 1.7 s, want one", len(a.written()))
@@ -161,7 +161,7 @@ func TestBriefAfterAnotherThatWasHeldBack(t *testing.T) {
 	})
 }
 
-// Statuses that keep changing are not held back for ever.
+// Statuses that keep changing are not held back forever.
 func TestSettlesWhileItChanges(t *testing.T) {
 	withWriter(t, func(w *Writer, a *api, _ *listener) {
 		pod := web()
@@ -189,7 +189,7 @@ func TestWritesNothingTwice(t *testing.T) {
 	})
 }
 
-// A status that is on its way to the API is not sent once more: the second would be of a version that is old by then.
+// A status that is being written is not sent once more: the second write would be of an outdated version.
 func TestWritesNothingTwiceAtOnce(t *testing.T) {
 	for name, row := range map[string]struct {
 		edit func(*corev1.Pod, *corev1.PodStatus)
@@ -217,7 +217,7 @@ func TestWritesNothingTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// A status that was held back goes out at once when it turns out to be awaited.
+// A held-back status is written at once when a change makes it urgent.
 func TestHeldBackNoLonger(t *testing.T) {
 	withWriter(t, func(w *Writer, a *api, _ *listener) {
 		pod := web()
