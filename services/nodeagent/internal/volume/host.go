@@ -19,14 +19,15 @@ import (
 	"keelson.dev/services/nodeagent/internal/podfiles"
 )
 
-// Host drives the volumes of all Pods of a node. Calls for different Pods may run at once; those for one Pod must not.
+// Host drives the volumes of all Pods of a node. Calls for different Pods may run concurrently; those for one Pod
+// must not.
 type Host struct {
 	root    podfiles.Root
 	mounter Mounter
 	kinds   []Kind
 }
 
-// NewHost makes a Host that knows the given kinds.
+// NewHost returns a Host with the given kinds.
 func NewHost(root podfiles.Root, mounter Mounter, kinds []Kind) *Host {
 	return &Host{root: root, mounter: mounter, kinds: kinds}
 }
@@ -34,7 +35,7 @@ func NewHost(root podfiles.Root, mounter Mounter, kinds []Kind) *Host {
 // Volumes are the volumes of one Pod, by name.
 type Volumes map[string]Result
 
-// RefreshAt is when SetUp must run again although no object has changed; zero means never.
+// RefreshAt returns when SetUp must run again even if no object changes; zero means never.
 func (v Volumes) RefreshAt() time.Time {
 	var soonest time.Time
 	for _, result := range v {
@@ -45,9 +46,9 @@ func (v Volumes) RefreshAt() time.Time {
 	return soonest
 }
 
-// SetUp makes all volumes of a Pod that its containers mount, or brings them up to date. It tries every volume; the
-// error joins one sentence per volume that failed, each fit for an event with reason FailedMount. The volumes that
-// stand are returned even then.
+// SetUp sets up all volumes of a Pod that its containers mount, or brings them up to date. It tries every volume;
+// the error joins one sentence per volume that failed, each fit for an event with reason FailedMount. It returns
+// the volumes that are set up even then.
 func (h *Host) SetUp(ctx context.Context, view downward.View, allocatable corev1.ResourceList) (Volumes, error) {
 	volumes, used := Volumes{}, mounted(view.Pod)
 	var problems []error
@@ -115,12 +116,12 @@ func mounted(pod *corev1.Pod) map[string]bool {
 	return used
 }
 
-// TearDown undoes what the kinds of volumes have to undo, and takes away all mounts of a Pod, from the disk alone; the
-// files go with the Pod's folder. Call it when no process of the Pod is left. It is idempotent; after an error some may
-// be left, so call it again.
+// TearDown undoes what the kinds of volumes have to undo, and removes all mounts of a Pod, using only what is on
+// disk; the files are removed with the Pod's folder. Call it when no process of the Pod is left. It is idempotent;
+// after an error some mounts may be left, so call it again.
 func (h *Host) TearDown(ctx context.Context, uid types.UID) error {
 	return failpoint.Around("nodeagent/volume.teardown", func() error {
-		// Parts of volumes go first: their mounts keep alive what a driver takes away.
+		// Parts of volumes are unmounted first: their mounts keep in use what a driver removes.
 		if err := h.unmountUnder(h.root.SubPaths(uid)); err != nil {
 			return err
 		}
@@ -149,7 +150,7 @@ func (h *Host) tearDownKind(ctx context.Context, kind TearsDown, uid types.UID) 
 	var problems []error
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.Name(), ".") {
-			continue // never finished, and no name of a volume
+			continue // never finished, and not a volume's name
 		}
 		if err := kind.TearDown(ctx, uid, entry.Name(), h.root.Volume(uid, kind.Name(), entry.Name())); err != nil {
 			problems = append(problems, fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", entry.Name(),
@@ -159,8 +160,8 @@ func (h *Host) tearDownKind(ctx context.Context, kind TearsDown, uid types.UID) 
 	return errors.Join(problems...)
 }
 
-// unmountUnder ends only when a fresh look shows no mount any more, because removing files below a forgotten mount
-// would remove those of somebody else.
+// unmountUnder succeeds only when another listing shows no mount any more, because removing files below an
+// overlooked mount would remove files of others.
 func (h *Host) unmountUnder(dir string) error {
 	targets, err := h.mounter.Under(dir)
 	if err != nil {

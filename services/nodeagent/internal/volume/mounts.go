@@ -16,23 +16,23 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/subpath"
 )
 
-// MountRequest is one container whose mounts are wanted.
+// MountRequest asks for the mounts of one container.
 type MountRequest struct {
 	Pod       *corev1.Pod
 	Container *corev1.Container
 	// Volumes is the result of SetUp, Env that of podenv.Resolve.
 	Volumes Volumes
 	Env     podenv.Result
-	// Images are the IDs of the images that are volumes, by the names of these.
+	// Images maps the names of image volumes to the images' IDs.
 	Images map[string]string
 	// RecursiveReadOnly reports whether the runtime can make mounts read-only recursively.
 	RecursiveReadOnly bool
-	// SELinux reports whether the host has it: what the node has made is given the container's label then.
+	// SELinux reports whether the host has SELinux: volumes that the node has created then get the container's label.
 	SELinux bool
 }
 
-// Mounts returns what a new instance of a container mounts, and binds the parts of volumes that it asks for (subPath).
-// Call it anew for each instance. An error is one sentence for reason CreateContainerConfigError.
+// Mounts returns the mounts of a new instance of a container, and binds the parts of volumes that it uses
+// (subPath). Call it for each instance. An error is one sentence for reason CreateContainerConfigError.
 func (h *Host) Mounts(request MountRequest) ([]*cri.Mount, error) {
 	var mounts []*cri.Mount
 	for i := range request.Container.VolumeMounts {
@@ -73,7 +73,7 @@ func (h *Host) mount(request MountRequest, index int) (*cri.Mount, error) {
 	return mount, err
 }
 
-// partOf returns the path of the part of the volume that the mount asks for; empty for the whole.
+// partOf returns the path of the part of the volume that the mount uses; empty for the whole.
 func partOf(request MountRequest, spec *corev1.VolumeMount) (string, error) {
 	if spec.SubPathExpr == "" {
 		return spec.SubPath, nil
@@ -85,7 +85,7 @@ func partOf(request MountRequest, spec *corev1.VolumeMount) (string, error) {
 	return expanded, nil
 }
 
-// bind returns where the whole volume, or a part of it, lies.
+// bind returns the path of the whole volume, or of a part that it binds.
 func (h *Host) bind(request MountRequest, index int, whole, part string) (string, error) {
 	if part == "" {
 		return whole, nil
@@ -98,7 +98,7 @@ func (h *Host) bind(request MountRequest, index int, whole, part string) (string
 	return target, nil
 }
 
-// imageMount has the runtime mount an image, or a part of it.
+// imageMount returns a mount of an image, or of a part of it, for the runtime.
 func imageMount(request MountRequest, spec *corev1.VolumeMount, part string) (*cri.Mount, error) {
 	id := request.Images[spec.Name]
 	if id == "" {
@@ -126,7 +126,7 @@ func propagation(mode *corev1.MountPropagationMode) cri.MountPropagation {
 	return cri.MountPropagation_PROPAGATION_PRIVATE
 }
 
-// recursive reports whether mounts inside the mount become read-only too.
+// recursive reports whether mounts inside the mount are to be read-only too.
 func recursive(spec *corev1.VolumeMount, able bool) (bool, error) {
 	mode := ptr.Deref(spec.RecursiveReadOnly, corev1.RecursiveReadOnlyDisabled)
 	if !spec.ReadOnly || mode == corev1.RecursiveReadOnlyDisabled {

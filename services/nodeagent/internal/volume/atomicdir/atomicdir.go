@@ -1,14 +1,14 @@
-// Package atomicdir writes a set of files so that whoever reads them sees all of the old or all of the new ones.
+// Package atomicdir writes a set of files so that readers see all of the old or all of the new ones.
 //
-// The files lie in a folder of their own, named after the time of writing; "..data" is a symbolic link to it, and each
+// The files are in a folder of their own, named after the time of writing; "..data" is a symbolic link to it, and each
 // top-level name is a link into "..data":
 //
 //	..2026_01_31_10_00_00.123456789/  the files
 //	..data -> ..2026_01_31_10_00_00.123456789
 //	name   -> ..data/name
 //
-// Replacing "..data" is one rename. Steps come in the order: write the files, add names, swap, remove names, remove the
-// old files. A crash between any two leaves the old or the new contents, and the next Write clears the rest away.
+// Replacing "..data" is one rename. The order of the steps is: write the files, add names, swap, remove names, remove
+// the old files. A crash between any two leaves the old or the new contents, and the next Write removes the rest.
 package atomicdir
 
 import (
@@ -33,7 +33,7 @@ const (
 type File struct {
 	Data []byte
 	Mode fs.FileMode
-	// UID is the owner; nil leaves it to the agent's user.
+	// UID is the owner; nil means the agent's user.
 	UID *int64
 }
 
@@ -41,7 +41,7 @@ type File struct {
 type Files map[string]File
 
 // Write makes dir hold exactly these files, and reports whether it changed anything that can be read. A group of at
-// least 0 owns the files and may read them. dir must exist; nobody else may write to it.
+// least 0 owns the files and may read them. dir must exist, and only the agent may write to it.
 func Write(dir string, files Files, group int64) (changed bool, err error) {
 	files = files.inShortForm().forGroup(group)
 	if err := files.check(); err != nil {
@@ -91,7 +91,7 @@ func swap(dir string, current *string, files Files, group int64) error {
 	return failpoint.Inject("nodeagent/atomicdir.swap.after")
 }
 
-// writeAll makes a new folder with the files and returns its name.
+// writeAll creates a new folder with the files and returns its name.
 func writeAll(dir string, files Files, group int64) (string, error) {
 	next := time.Now().UTC().Format(stampStyle)
 	root := filepath.Join(dir, next)
@@ -164,7 +164,7 @@ func writeFile(path string, file File, group int64) error {
 	return nil
 }
 
-// addNames makes the links of all top-level names. Until the swap those of new files lead nowhere.
+// addNames creates the links of all top-level names. Until the swap those of new files lead nowhere.
 func addNames(dir string, files Files) error {
 	for name := range files.topLevel() {
 		err := os.Symlink(filepath.Join(dataLink, name), filepath.Join(dir, name))
@@ -175,7 +175,7 @@ func addNames(dir string, files Files) error {
 	return failpoint.Inject("nodeagent/atomicdir.names.after")
 }
 
-// clear removes names that are no more, and all folders but the current one.
+// clear removes obsolete names, and all folders but the current one.
 func clear(dir, current string, files Files) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

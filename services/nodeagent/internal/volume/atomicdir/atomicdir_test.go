@@ -18,7 +18,7 @@ import (
 	"keelson.dev/kit/failpoint"
 )
 
-// texts makes files of the default mode.
+// texts returns files with the default mode.
 func texts(contents map[string]string) Files {
 	files := Files{}
 	for path, text := range contents {
@@ -27,7 +27,7 @@ func texts(contents map[string]string) Files {
 	return files
 }
 
-// read returns what a reader finds under the names of the folder: links that lead nowhere are no files.
+// read returns what a reader finds under the names of the folder, ignoring links that lead nowhere.
 func read(t interface{ Fatal(...any) }, dir string) map[string]string {
 	found := map[string]string{}
 	entries, err := os.ReadDir(dir)
@@ -67,7 +67,7 @@ func write(t *testing.T, dir string, files Files) bool {
 	return changed
 }
 
-// A path means what it means to the kernel, as the API takes it.
+// A path means what it means to the kernel, in the forms that the API accepts.
 func TestPathsInALongForm(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, texts(map[string]string{"a//b": "1", "./c": "2", "d/": "3", "e/./f": "4"}))
@@ -77,7 +77,7 @@ func TestPathsInALongForm(t *testing.T) {
 	}
 }
 
-// SAF-120: files follow their source; names come and go with it.
+// SAF-120: files follow their source; names are added and removed with it.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	for i, step := range []struct {
@@ -125,7 +125,7 @@ func TestModesAndOwners(t *testing.T) {
 	}
 }
 
-// SAF-098: a group of the Pod can read all files, whatever their mode says.
+// SAF-098: a group of the Pod can read all files, even if their mode says otherwise.
 func TestGroup(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 {
@@ -169,7 +169,7 @@ func TestBadPaths(t *testing.T) {
 	}
 }
 
-// steps are the places at which a write can be interrupted.
+// steps are the points at which a write can be interrupted.
 var steps = []string{"file.before", "names.after", "swap.before", "swap.between", "swap.after", "clear.after"}
 
 // SAF-120: a reader sees all of the old or all of the new files at whichever step the writer is killed, and the next
@@ -246,7 +246,7 @@ func TestReadersNeverSeeAMixture(t *testing.T) {
 			}
 			a, errA := os.ReadFile(filepath.Join(dir, current, "a"))
 			b, errB := os.ReadFile(filepath.Join(dir, current, "b"))
-			// Files that are cleared away while they are read are the reader's loss; a mixture is the writer's fault.
+			// A file removed while it is read is the reader's loss; a mixture is the writer's fault.
 			if errA == nil && errB == nil && !slices.Equal(a, b) {
 				result <- fmt.Errorf("saw %q and %q", a, b)
 				return

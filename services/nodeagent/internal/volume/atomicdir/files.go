@@ -12,13 +12,13 @@ import (
 	"syscall"
 )
 
-// Longest path of a file.
+// maxPath is the maximum length of a file's path.
 const maxPath = 4096
 
-// MaxSize is how many bytes the files of one folder may have together: a Pod may name one object any number of times.
+// MaxSize bounds the bytes of all files of one folder together: a Pod may name one object any number of times.
 const MaxSize = 32 << 20
 
-// CheckSize refuses files that are larger than MaxSize together.
+// CheckSize returns an error if the files together are larger than MaxSize.
 func (f Files) CheckSize() error {
 	size := 0
 	for _, file := range f {
@@ -30,7 +30,8 @@ func (f Files) CheckSize() error {
 	return nil
 }
 
-// inShortForm has no path with an empty element, "a//b", or one that stands for its folder, "./a".
+// inShortForm returns the files with clean paths: without empty elements, "a//b", or elements for the folder
+// itself, "./a".
 func (f Files) inShortForm() Files {
 	out := make(Files, len(f))
 	for path, file := range f {
@@ -42,7 +43,7 @@ func (f Files) inShortForm() Files {
 	return out
 }
 
-// check refuses what is too large and paths that would leave the folder or hide its own entries.
+// check returns an error if the files are too large, or a path would leave the folder or hide its own entries.
 func (f Files) check() error {
 	if err := f.CheckSize(); err != nil {
 		return err

@@ -1,5 +1,5 @@
 // Package claim gives containers the PersistentVolumes that their Pod's claims are bound to: folders that this node
-// makes, paths of the host that a user has made a volume of, and volumes of CSI drivers. What a Pod writes there
+// creates, paths of the host that a user has made a volume of, and volumes of CSI drivers. What a Pod writes there
 // outlives it.
 package claim
 
@@ -26,13 +26,13 @@ type Objects interface {
 	PersistentVolume(ctx context.Context, pod types.UID, name string) (*corev1.PersistentVolume, error)
 }
 
-// Kind is the volume.Kind of claims, those that Pods name and those that are made for one Pod.
+// Kind is the volume.Kind of claims: those that Pods name and those that are created for one Pod.
 type Kind struct {
 	Objects Objects
 	Store   *localvolume.Store
 	// Drivers set up the volumes of CSI drivers.
 	Drivers *csivolume.Volumes
-	// Node returns the Node as it is now.
+	// Node returns the current Node.
 	Node func() *corev1.Node
 }
 
@@ -44,7 +44,7 @@ func (Kind) Handles(v *corev1.Volume) bool {
 	return v.PersistentVolumeClaim != nil || v.Ephemeral != nil
 }
 
-// SetUp implements volume.Kind. What a Pod has once got it keeps, whatever becomes of the claim.
+// SetUp implements volume.Kind. A Pod keeps the volume that it once got, even if the claim changes or is deleted.
 func (k Kind) SetUp(ctx context.Context, request volume.Request) (volume.Result, error) {
 	use, err := k.Store.Begun(request.Pod.UID, request.Volume.Name)
 	if err == nil && use == nil {
@@ -71,7 +71,7 @@ func (k Kind) SetUp(ctx context.Context, request volume.Request) (volume.Result,
 	return volume.Result{Path: use.Path, ReadOnly: use.ReadOnly, Own: use.Handle != ""}, nil
 }
 
-// begin decides what the Pod gets and notes that it uses it.
+// begin decides what the Pod gets and records its use.
 func (k Kind) begin(ctx context.Context, request volume.Request) (*localvolume.Use, error) {
 	node := k.Node()
 	in := input{Pod: request.Pod, Volume: request.Volume, NodeName: node.Name, NodeLabels: node.Labels}
@@ -101,7 +101,7 @@ func (k Kind) begin(ctx context.Context, request volume.Request) (*localvolume.U
 	return &use, k.Store.Begin(request.Pod.UID, request.Volume.Name, use)
 }
 
-// mount has the driver of the volume mount it.
+// mount has the volume's driver mount it.
 func (k Kind) mount(ctx context.Context, request volume.Request, use *localvolume.Use) (volume.Result, error) {
 	result := volume.Result{ReadOnly: use.ReadOnly}
 	path, stands, err := k.Drivers.Published(request.Pod.UID, use.Volume)
@@ -119,7 +119,7 @@ func (k Kind) mount(ctx context.Context, request volume.Request, use *localvolum
 	return result, err
 }
 
-// finish gives the volume to the Pod's group, where it is one that groups share.
+// finish changes the volume's group to the Pod's, if the volume is one that Pods share by a group.
 func (k Kind) finish(request volume.Request, use *localvolume.Use) error {
 	if group := volume.FSGroup(request.Pod); group >= 0 && use.Shared && !use.ReadOnly {
 		policy := ptr.Deref(request.Pod.Spec.SecurityContext.FSGroupChangePolicy, corev1.FSGroupChangeAlways)

@@ -15,18 +15,18 @@ import (
 	"keelson.dev/services/nodeagent/internal/localvolume"
 )
 
-// input is all that decides what a Pod gets for a claim.
+// input is all that determines what a Pod gets for a claim.
 type input struct {
 	Pod    *corev1.Pod
 	Volume *corev1.Volume
 	Claim  *corev1.PersistentVolumeClaim
-	// PV is nil until the claim is found to be bound.
+	// PV is nil until the claim is known to be bound.
 	PV         *corev1.PersistentVolume
 	NodeName   string
 	NodeLabels map[string]string
 }
 
-// checkClaim says what keeps a Pod from the claim.
+// checkClaim returns why a Pod cannot use the claim.
 func checkClaim(in input) error {
 	claim := in.Claim
 	switch {
@@ -44,7 +44,7 @@ func checkClaim(in input) error {
 	return nil
 }
 
-// usesDevice reports whether a container asks for the volume as a device.
+// usesDevice reports whether a container uses the volume as a device.
 func usesDevice(pod *corev1.Pod, volume string) bool {
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		if slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.Name == volume }) {
@@ -54,7 +54,7 @@ func usesDevice(pod *corev1.Pod, volume string) bool {
 	return false
 }
 
-// checkVolume says what keeps a Pod from the PersistentVolume of its claim.
+// checkVolume returns why a Pod cannot use the PersistentVolume of its claim.
 func checkVolume(in input) error {
 	pv := in.PV
 	switch ref := pv.Spec.ClaimRef; {
@@ -77,7 +77,7 @@ func checkVolume(in input) error {
 	return nil
 }
 
-// plan returns what the volume of the Pod will be.
+// plan returns the Pod's use of the volume.
 func plan(in input) (localvolume.Use, error) {
 	if err := checkVolume(in); err != nil {
 		return localvolume.Use{}, err
@@ -108,7 +108,7 @@ func plan(in input) (localvolume.Use, error) {
 	return use, nil
 }
 
-// sourceName returns the name of the type's field of a PersistentVolume.
+// sourceName returns the field name of a PersistentVolume's source.
 func sourceName(pv *corev1.PersistentVolume) string {
 	value := reflect.ValueOf(pv.Spec.PersistentVolumeSource)
 	for i := range value.NumField() {

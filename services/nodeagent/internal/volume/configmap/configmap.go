@@ -1,4 +1,4 @@
-// Package configmap shows a ConfigMap as files.
+// Package configmap provides a ConfigMap as files.
 package configmap
 
 import (

@@ -1,5 +1,5 @@
-// Package csi gives containers the inline volumes of CSI drivers, which live as long as their Pod, and takes the
-// volumes of drivers down again, those of claims included: they lie in the same folder.
+// Package csi gives containers the inline volumes of CSI drivers, which live as long as their Pod, and takes down
+// all volumes of drivers, including those of claims: they are in the same folder.
 package csi
 
 import (

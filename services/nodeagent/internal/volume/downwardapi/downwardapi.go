@@ -1,4 +1,4 @@
-// Package downwardapi shows fields of a Pod as files, which follow changes of its labels and annotations.
+// Package downwardapi provides fields of a Pod as files, which follow changes of its labels and annotations.
 package downwardapi
 
 import (

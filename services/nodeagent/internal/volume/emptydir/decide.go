@@ -11,8 +11,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/qos"
 )
 
-// memorySize returns how large a volume of memory may grow: what the volume says, but no more than the Pod may use of
-// the node's memory, since its contents count as the Pod's.
+// memorySize returns the maximum size of a volume in memory: the volume's limit, but no more than the Pod may use
+// of the node's memory, since its contents count as the Pod's.
 func memorySize(pod *corev1.Pod, source *corev1.EmptyDirVolumeSource, allocatable corev1.ResourceList) int64 {
 	size := allocatable.Memory().Value()
 	for _, limit := range []int64{qos.PodMemoryLimit(pod), quantity(source.SizeLimit)} {
@@ -30,8 +30,8 @@ func quantity(q *resource.Quantity) int64 {
 	return q.Value()
 }
 
-// hugePages returns the page size of a medium HugePages-<size>, or for plain HugePages the one size that the Pod asks
-// for, and how much of them the volume may hold: what the Pod asks for. Without that the kernel would set no bound.
+// hugePages returns the page size of a medium HugePages-<size>, or for plain HugePages the only size that the Pod
+// requests, and how much the volume may hold: the Pod's limit. Without a size the kernel would not bound it.
 func hugePages(pod *corev1.Pod, medium corev1.StorageMedium) (pageSize, size int64, err error) {
 	limits := pageLimits(pod)
 	if text, ok := strings.CutPrefix(string(medium), string(corev1.StorageMediumHugePagesPrefix)); ok {
@@ -56,7 +56,7 @@ func hugePages(pod *corev1.Pod, medium corev1.StorageMedium) (pageSize, size int
 		len(limits))
 }
 
-// pageLimits is what the Pod as a whole asks for, per page size.
+// pageLimits returns the limits of the Pod as a whole, by page size.
 func pageLimits(pod *corev1.Pod) map[int64]int64 {
 	limits := map[int64]int64{}
 	for name, limit := range resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{ExcludeOverhead: true}) {

@@ -21,7 +21,7 @@ func limited(pairs ...string) corev1.Container {
 	return corev1.Container{Resources: corev1.ResourceRequirements{Limits: amounts(pairs...)}}
 }
 
-// A volume of memory is as small as the smallest of its own limit, that of its Pod and the node.
+// A volume in memory is as small as the smallest of its own limit, its Pod's and the node's memory.
 func TestMemorySize(t *testing.T) {
 	const mib = 1 << 20
 	for _, row := range []struct {
@@ -59,8 +59,8 @@ func TestMemorySize(t *testing.T) {
 	}
 }
 
-// A volume of huge pages holds what its Pod as a whole may have of them, in pages that the Pod asks for: without a size
-// the kernel would let it take all of the node's.
+// A volume in huge pages may hold the limit of its Pod as a whole, in pages of the size that the Pod requests:
+// without a size the kernel would let it take all of the node's pages.
 func TestHugePages(t *testing.T) {
 	const (
 		mib  = 1 << 20

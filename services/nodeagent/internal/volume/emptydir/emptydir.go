@@ -1,5 +1,5 @@
-// Package emptydir makes emptyDir volumes: a folder of the node's disk, of memory or of huge pages that lives as long
-// as its Pod.
+// Package emptydir creates emptyDir volumes: a folder on the node's disk, in memory or in huge pages that lives as
+// long as its Pod.
 package emptydir
 
 import (
@@ -24,7 +24,7 @@ func (Kind) Name() string { return "emptyDir" }
 // Handles implements volume.Kind.
 func (Kind) Handles(v *corev1.Volume) bool { return v.EmptyDir != nil }
 
-// SetUp implements volume.Kind. A volume that stands is left as it is: its contents are the containers'.
+// SetUp implements volume.Kind. It leaves an existing volume as it is: its contents belong to the containers.
 func (k Kind) SetUp(_ context.Context, request volume.Request) (volume.Result, error) {
 	group := volume.FSGroup(request.Pod)
 	mode := uint32(0o777)
@@ -52,7 +52,7 @@ func (k Kind) SetUp(_ context.Context, request volume.Request) (volume.Result, e
 	return result, k.Mounter.HugePages(request.Dir, pageSize, size, mode, group)
 }
 
-// makeFolder makes the folder with mode and group in one visible step, so that a folder that exists is finished.
+// makeFolder creates the folder with mode and group in one visible step, so that an existing folder is complete.
 func makeFolder(dir string, mode uint32, group int64) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -17,7 +17,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/mountfake"
 )
 
-// asked is a volume of a Pod that is to lie in dir.
+// asked is a volume of a Pod that is to be in dir.
 func asked(dir string, medium corev1.StorageMedium, change ...func(*corev1.Pod)) volume.Request {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{limited("hugepages-2Mi", "8Mi")}}}
 	for _, c := range change {
@@ -32,14 +32,14 @@ func ownedBy(group int64) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: ptr.To(group)} }
 }
 
-// narrowUmask would take from a new folder what containers of other users need.
+// narrowUmask sets a umask that would take permissions of other users' containers from a new folder.
 func narrowUmask(t *testing.T) {
 	old := syscall.Umask(0o077)
 	t.Cleanup(func() { syscall.Umask(old) })
 }
 
-// POD-057: every user may write to the folder; where the Pod has a group the folder and what is made in it is the
-// group's.
+// POD-057: every user may write to the folder; if the Pod has a group, the folder and its new entries get that
+// group.
 func TestModeAndGroup(t *testing.T) {
 	narrowUmask(t)
 	for name, row := range map[string]struct {
@@ -71,8 +71,8 @@ func TestModeAndGroup(t *testing.T) {
 	}
 }
 
-// POD-205: what stands is the containers': neither its contents nor its mode and group are touched, and a link in its
-// place is not followed.
+// POD-205: an existing volume belongs to the containers: its contents, mode and group are left unchanged, and a
+// link that replaces it is not followed.
 func TestWhatStandsIsLeft(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "v")
 	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, 0, 7), os.WriteFile(filepath.Join(dir, "work"),
@@ -122,8 +122,8 @@ func TestNoPlaceForTheFolder(t *testing.T) {
 	}
 }
 
-// File systems of memory and of huge pages have the size, mode and group that the Pod says, are mounted
-// once, and are never a folder of the disk.
+// File systems in memory and huge pages have the size, mode and group that the Pod specifies, are mounted once, and
+// are never a folder on the disk.
 func TestMounts(t *testing.T) {
 	for name, row := range map[string]struct {
 		medium corev1.StorageMedium
@@ -152,7 +152,7 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-// A volume that cannot be mounted fails: containers never get the folder below it, which is the node's disk.
+// A volume that cannot be mounted fails: containers never get the folder below it, which is on the node's disk.
 func TestMountsThatFail(t *testing.T) {
 	broken := errors.New("no memory")
 	for name, row := range map[string]struct {

@@ -29,7 +29,7 @@ func (Kind) SetUp(_ context.Context, request volume.Request) (volume.Result, err
 	return volume.Result{Path: source.Path}, Prepare(source)
 }
 
-// Prepare makes what the type asks for and checks that it is there.
+// Prepare creates what the type asks for and checks that it exists.
 func Prepare(source *corev1.HostPathVolumeSource) error {
 	expected := ptr.Deref(source.Type, corev1.HostPathUnset)
 	if err := create(source.Path, expected); err != nil {
@@ -41,7 +41,7 @@ func Prepare(source *corev1.HostPathVolumeSource) error {
 	return nil
 }
 
-// create makes what is missing where the type allows it.
+// create creates what is missing if the type allows it.
 func create(path string, expected corev1.HostPathType) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -59,7 +59,7 @@ func create(path string, expected corev1.HostPathType) error {
 	return nil
 }
 
-// sorts says what each type must find there.
+// sorts holds what each type requires at the path.
 var sorts = map[corev1.HostPathType]struct {
 	words string
 	is    func(fs.FileMode) bool

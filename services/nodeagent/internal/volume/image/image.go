@@ -1,5 +1,5 @@
-// Package image gives containers the content of images as volumes. The runtime mounts them when it makes the container;
-// they are pulled as its own image is.
+// Package image gives containers the contents of images as volumes. The runtime mounts them when it creates the
+// container; they are pulled like the container's own image.
 package image
 
 import (
@@ -19,7 +19,7 @@ func (Kind) Name() string { return "image" }
 // Handles implements volume.Kind.
 func (Kind) Handles(v *corev1.Volume) bool { return v.Image != nil }
 
-// SetUp implements volume.Kind. There is nothing to set up: which image it is shows when a container is made.
+// SetUp implements volume.Kind. It sets up nothing: the image is determined when a container is created.
 func (Kind) SetUp(context.Context, volume.Request) (volume.Result, error) {
 	return volume.Result{Image: true, ReadOnly: true}, nil
 }

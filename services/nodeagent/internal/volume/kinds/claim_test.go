@@ -25,7 +25,7 @@ import (
 
 const handle = "pvc-11111111-2222-3333-4444-555555555555"
 
-// bound gives the claim data of the namespace ns a volume of this node; change may make it another.
+// bound binds the claim data of the namespace ns to a volume of this node; change may modify both.
 func (r *rig) bound(change ...func(*corev1.PersistentVolumeClaim, *corev1.PersistentVolume)) {
 	c := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "data", UID: "c-1"},
@@ -61,7 +61,7 @@ func claimed(readOnly bool) corev1.VolumeSource {
 		ReadOnly: readOnly}}
 }
 
-// next makes the rig's Pod another one of the same spec.
+// next replaces the rig's Pod by another one of the same spec.
 func (r *rig) next(t *testing.T, uid types.UID) {
 	t.Helper()
 	r.pod = r.pod.DeepCopy()
@@ -76,8 +76,8 @@ func (r *rig) next(t *testing.T, uid types.UID) {
 	})
 }
 
-// SET-002, SET-054: a Pod finds what the one before it left, at its end nothing goes, and a Pod that runs keeps its
-// volume whatever becomes of the claim.
+// SET-002, SET-054: a Pod finds what the one before it left, no data is removed at its end, and a running Pod keeps
+// its volume even if the claim is deleted.
 func TestClaimKeepsItsData(t *testing.T) {
 	r := newRig(t, mount.Kernel{})
 	r.bound()
@@ -113,8 +113,7 @@ func TestClaimKeepsItsData(t *testing.T) {
 	wantFile(t, r.setUp(t)["data"].Path, "part/work", "done")
 }
 
-// SAF-185: a Pod that is on the wrong node, however it came there, does not get the volume; and one sentence says what
-// keeps a Pod from any.
+// SAF-185: a Pod on the wrong node does not get the volume; one sentence says why a Pod cannot use it.
 func TestClaimRefusals(t *testing.T) {
 	type (
 		claim = *corev1.PersistentVolumeClaim
@@ -184,7 +183,7 @@ func TestClaimRefusals(t *testing.T) {
 	}
 }
 
-// What a user has made a volume of: paths of the host, read-only where claim or volume say so.
+// A user has made a volume of paths of the host, read-only if claim or volume say so.
 func TestClaimOfAPath(t *testing.T) {
 	dir := t.TempDir()
 	for name, source := range map[string]corev1.PersistentVolumeSource{
@@ -211,7 +210,7 @@ func TestClaimOfAPath(t *testing.T) {
 	}
 }
 
-// A claim that is made for one Pod is its own alone.
+// Only its Pod may use a claim that is created for one Pod.
 func TestClaimOfOnePod(t *testing.T) {
 	r := newRig(t, &mountfake.Mounter{})
 	r.add("data", corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}})
@@ -245,7 +244,8 @@ func TestClaimOfASinglePod(t *testing.T) {
 	r.setUp(t)
 }
 
-// A folder that was made and is gone is not made again: a Pod that needs its data must not begin with none.
+// A folder that was created and is missing is not created again: a Pod that needs its data must not start without
+// it.
 func TestClaimDoesNotStartAfresh(t *testing.T) {
 	r := newRig(t, &mountfake.Mounter{})
 	r.bound()
@@ -270,13 +270,14 @@ func TestClaimDoesNotStartAfresh(t *testing.T) {
 	if _, err := r.trySetUp(t); err == nil || !strings.Contains(err.Error(), "is no folder") {
 		t.Errorf("a link in its place: %v", err)
 	}
-	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o777)); err != nil { // the operator puts it back
+	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o777)); err != nil { // the operator restores it
 		t.Fatal(err)
 	}
 	r.setUp(t)
 }
 
-// fsGroup reaches all that a volume holds, neither over links nor into mounts, and not a path that is the host's.
+// fsGroup applies to all that a volume holds, but does not follow links or enter mounts, and does not apply to a
+// path of the host.
 func TestClaimOfAGroup(t *testing.T) {
 	r := newRig(t, mount.Kernel{})
 	r.bound()
@@ -333,7 +334,7 @@ func TestClaimOfAGroup(t *testing.T) {
 	want(filepath.Join(path, "sub", "file"), 0o660, 3456)
 }
 
-// An agent that is killed at any step of setting up or removing carries on where it was.
+// An agent that is killed at any step of setting up or removing carries on from there.
 func TestClaimFailpoints(t *testing.T) {
 	for _, point := range []string{"nodeagent/localvolume.make.before", "nodeagent/localvolume.make.after"} {
 		r := newRig(t, &mountfake.Mounter{})

@@ -22,7 +22,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/mountfake"
 )
 
-// driver is a CSI driver in memory, which needs no attachment and does inline volumes too, and its objects in the API.
+// driver is a CSI driver in memory, which needs no attachment and supports inline volumes, and its objects in the
+// API.
 type driver struct {
 	mounter volume.Mounter
 	data    string
@@ -86,8 +87,8 @@ func (r *rig) ofDriver(readOnly bool) {
 	})
 }
 
-// SAF-185: a claim shows the volume of its driver, at the place where a kubelet has it; a Pod that has it keeps it
-// whatever becomes of claim and volume; parts of it are let go before the driver is asked to let it go.
+// SAF-185: a claim shows the volume of its driver, at the kubelet's path; a Pod that has it keeps it even if claim
+// and volume are deleted; parts of it are unmounted before the driver is asked to unmount it.
 func TestAClaimOfADriver(t *testing.T) {
 	r := newRig(t, &mountfake.Mounter{})
 	r.ofDriver(false)
@@ -124,7 +125,7 @@ func TestAClaimOfADriver(t *testing.T) {
 	}
 }
 
-// A volume is read-only where itself, the claim's use of it or the Pod says so.
+// A volume is read-only if the volume, the claim's use of it or the Pod says so.
 func TestReadOnlyVolumesOfADriver(t *testing.T) {
 	for name, row := range map[string]struct{ volume, use, want bool }{
 		"neither": {}, "volume": {volume: true, want: true}, "use": {use: true, want: true},
@@ -138,7 +139,7 @@ func TestReadOnlyVolumesOfADriver(t *testing.T) {
 	}
 }
 
-// SAF-185: of a claim for one Pod alone a second Pod is told who has it.
+// SAF-185: a second Pod that uses a claim for a single Pod gets an error with the name of the first.
 func TestADriversVolumeForOnePod(t *testing.T) {
 	r := newRig(t, &mountfake.Mounter{})
 	r.ofDriver(false)
@@ -156,7 +157,7 @@ func TestADriversVolumeForOnePod(t *testing.T) {
 	r.setUp(t)
 }
 
-// An inline volume is published and not staged, and goes with its Pod.
+// An inline volume is published and not staged, and is removed with its Pod.
 func TestInlineVolumes(t *testing.T) {
 	r := newRig(t, &mountfake.Mounter{})
 	r.add("scratch", corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "disk.example.com"}})
@@ -172,8 +173,8 @@ func TestInlineVolumes(t *testing.T) {
 	}
 }
 
-// SAF-190: by real mounts: what a Pod writes is the volume's, belongs to its group, outlives the Pod, and nothing stays
-// mounted when the last Pod has gone.
+// SAF-190: with real mounts: what a Pod writes is in the volume, belongs to its group and outlives the Pod, and
+// nothing stays mounted after the last Pod.
 func TestADriversMounts(t *testing.T) {
 	r := newRig(t, mount.Kernel{})
 	r.ofDriver(false)

@@ -17,8 +17,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/mountfake"
 )
 
-// POD-032, POD-057, POD-058, POD-059, POD-205: an emptyDir is shared, stays as containers leave it while its Pod lives,
-// and goes with it.
+// POD-032, POD-057, POD-058, POD-059, POD-205: containers share an emptyDir, it stays as they leave it while its
+// Pod lives, and it is removed with the Pod.
 func TestEmptyDir(t *testing.T) {
 	r := newRig(t, mount.Kernel{})
 	r.pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: ptr.To[int64](2345)}
@@ -98,7 +98,7 @@ func TestHugePages(t *testing.T) {
 	}
 }
 
-// A volume of memory is no larger than what its Pod may use.
+// A volume in memory is no larger than what its Pod may use.
 func TestMemorySize(t *testing.T) {
 	for limit, want := range map[string]string{"": "size=1073741824", "64Mi": "size=67108864",
 		"8Gi": "size=1073741824"} {

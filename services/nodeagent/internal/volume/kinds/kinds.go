@@ -31,8 +31,8 @@ func All(mounter volume.Mounter, sources volume.Sources, claims claim.Kind) []vo
 	}
 }
 
-// Held returns the name of the kind of a volume whose contents lie in its own folder of the Pod; ok is false for one
-// that shows what lies elsewhere.
+// Held returns the name of the kind of a volume whose contents are in its own folder of the Pod; ok is false for a
+// volume that shows what is elsewhere.
 func Held(v *corev1.Volume) (kind string, ok bool) {
 	for _, k := range []volume.Kind{emptydir.Kind{}, configmap.Kind{}, secret.Kind{}, downwardapi.Kind{},
 		projected.Kind{}} {

@@ -131,7 +131,7 @@ func kubeAPIAccess() corev1.VolumeSource {
 	}}}
 }
 
-// POD-212: the files by which a container reaches the API, the token renewed in place.
+// POD-212: the files with which a container reaches the API; the token is renewed in place.
 func TestProjected(t *testing.T) {
 	r := newRig(t, mount.Kernel{})
 	r.add("api", kubeAPIAccess())
@@ -169,7 +169,8 @@ func TestProjectedUnknownSource(t *testing.T) {
 	}
 }
 
-// The certificates of bundles by name and of a signer become files that follow them; one that may be missing is empty.
+// The certificates of bundles by name and of a signer become files that follow them; an optional missing one is
+// empty.
 func TestCertificates(t *testing.T) {
 	one, two := trustbundletest.Authority(t, "one"), trustbundletest.Authority(t, "two")
 	bundle := func(name, signer, text string) certificatesv1.ClusterTrustBundle {
@@ -220,7 +221,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// POD-063, SAF-098: a token is readable for the user or group that needs it, and for nobody else.
+// POD-063, SAF-098: only the user or group that needs a token may read it.
 func TestTokenOwner(t *testing.T) {
 	for name, row := range map[string]struct {
 		change   func(*corev1.PodSpec)
@@ -256,7 +257,7 @@ func TestTokenOwner(t *testing.T) {
 }
 
 // The files of one volume have at most 32 MiB together, however often it names an object, and no more than that is
-// made.
+// created.
 func TestVolumesAreBounded(t *testing.T) {
 	const mib = 1 << 20
 	items := func(n int) (list []corev1.KeyToPath) {

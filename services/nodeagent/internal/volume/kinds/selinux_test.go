@@ -10,8 +10,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/mountfake"
 )
 
-// On a host with SELinux what the node has made gets the container's label, whole or in part; what lies on the host or
-// was made a volume by a user keeps its own, and so does everything on a host without.
+// On a host with SELinux, volumes that the node has created get the container's label, whole or in part; paths of
+// the host and of users' volumes keep their own, and so does everything on a host without SELinux.
 func TestLabels(t *testing.T) {
 	r := newRig(t, &mountfake.Mounter{})
 	r.bound()

@@ -21,8 +21,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/mountfake"
 )
 
-// POD-189, SAF-142, POD-165: after a Pod nothing is left, be it from a nodeagent that does not know the Pod any more;
-// and what the Pod had from the host stays.
+// POD-189, SAF-142, POD-165: nothing of a Pod is left, even if the nodeagent does not know the Pod any more; and
+// what the Pod had from the host stays.
 func TestTearDown(t *testing.T) {
 	r := newRig(t, mount.Kernel{})
 	host := t.TempDir()
@@ -60,7 +60,7 @@ func TestTearDown(t *testing.T) {
 	}
 }
 
-// A mount that cannot be taken away stops the removal of files, and the next attempt finishes.
+// A mount that cannot be removed stops the removal of files, and the next attempt finishes it.
 func TestTearDownStopsAtAMount(t *testing.T) {
 	r := newRig(t, mount.Kernel{})
 	r.add("memory", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}})
@@ -81,7 +81,7 @@ func TestTearDownStopsAtAMount(t *testing.T) {
 	}
 }
 
-// attached is a kind of volume that leaves something beside its folder.
+// attached is a kind of volume that leaves something outside its folder.
 type attached struct {
 	volume.Kind
 	down []string
@@ -102,7 +102,7 @@ func (a *attached) TearDown(_ context.Context, pod types.UID, name, dir string) 
 	return errors.Join(err, a.err)
 }
 
-// A kind that has more to undo is asked to before the folder goes, from what is on disk, and again until it succeeds.
+// TearDown of a kind is called before the folder is removed, with what is on disk, and again until it succeeds.
 func TestAKindTearsDown(t *testing.T) {
 	r := newRig(t, &mountfake.Mounter{})
 	kind := &attached{err: errors.New("no answer")}
@@ -127,7 +127,7 @@ func TestAKindTearsDown(t *testing.T) {
 	}
 }
 
-// A nodeagent that is killed at any step of setting up or taking down carries on where it was.
+// A nodeagent that is killed at any step of setting up or taking down carries on from there.
 func TestFailpoints(t *testing.T) {
 	r := newRig(t, mount.Kernel{})
 	r.add("api", kubeAPIAccess())

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kernel mounts in the mount namespace of this process, which is the container runtime's too.
+// Kernel mounts in the mount namespace of this process, which the container runtime shares.
 type Kernel struct{}
 
 // Tmpfs implements volume.Mounter.
@@ -49,8 +49,8 @@ func mount(kind, target string, options []string) error {
 	return nil
 }
 
-// Bind implements volume.Mounter. The source is reached through its descriptor, so no later change of names can turn it
-// into something else.
+// Bind implements volume.Mounter. It reaches the source through its descriptor, so no later change of names can
+// turn it into something else.
 func (Kernel) Bind(source *os.File, target string) error {
 	from := fmt.Sprintf("/proc/self/fd/%d", source.Fd())
 	if err := unix.Mount(from, target, "", unix.MS_BIND, ""); err != nil {
@@ -75,7 +75,7 @@ func (Kernel) IsMount(target string) (bool, error) {
 // Unmount implements volume.Mounter.
 func (Kernel) Unmount(target string) error {
 	err := unix.Unmount(target, unix.UMOUNT_NOFOLLOW)
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) { // no mount point, or gone
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) { // no mount point, or missing
 		return nil
 	}
 	return err
@@ -98,7 +98,7 @@ func (Kernel) Under(dir string) ([]string, error) {
 	for i, mount := range mounts {
 		targets[i] = mount.Mountpoint
 	}
-	slices.Reverse(targets) // what was mounted later lies on top
+	slices.Reverse(targets) // later mounts are on top
 	slices.SortStableFunc(targets, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
 	return targets, nil
 }

@@ -21,7 +21,7 @@ func folder(t *testing.T, elements ...string) string {
 	return dir
 }
 
-// The kernel and the fake answer alike.
+// The kernel and the fake give the same answers.
 func TestMounters(t *testing.T) {
 	for name, mounter := range map[string]volume.Mounter{"kernel": Kernel{}, "fake": &mountfake.Mounter{}} {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func unmountAll(t *testing.T, mounter volume.Mounter, dir string) {
 	}
 }
 
-// The size, mode and group of a file system of memory hold.
+// A file system in memory has the requested size, mode and group.
 func TestTmpfsOptions(t *testing.T) {
 	dir := folder(t, t.TempDir(), "memory")
 	if err := (Kernel{}).Tmpfs(dir, 1<<20, 0o2770, 4321); err != nil {

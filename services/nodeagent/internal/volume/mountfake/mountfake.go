@@ -1,4 +1,4 @@
-// Package mountfake is a volume.Mounter in memory, for tests of what stands on mounts.
+// Package mountfake is a volume.Mounter in memory, for tests of code that uses mounts.
 package mountfake
 
 import (

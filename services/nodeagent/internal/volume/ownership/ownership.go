@@ -1,4 +1,4 @@
-// Package ownership gives what a volume holds to the group of a Pod (fsGroup).
+// Package ownership changes the group of a volume's contents to a Pod's (fsGroup).
 package ownership
 
 import (
@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the group may do with files, and besides with folders, whose new entries are the group's too.
+// The group's permissions on files, and on folders, whose new entries get the group too.
 const (
 	fileMode   = 0o660
 	folderMode = fileMode | 0o110 | unix.S_ISGID
 )
 
-// Give gives the folder root with all in it to the group. It follows no symbolic link and enters no mount: containers
-// write there. onlyIfOthers leaves all as it is where the root folder is the group's already.
+// Give changes the group of the folder root and all in it. It follows no symbolic link and enters no mount:
+// containers write there. With onlyIfOthers it changes nothing if the root folder already has the group.
 func Give(root string, group int, onlyIfOthers bool) error {
 	fd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -36,25 +36,25 @@ func Give(root string, group int, onlyIfOthers bool) error {
 	return g.folder(fd, stat)
 }
 
-// deepest bounds how deep folders are followed: each level holds a file open, and no path of a program reaches deeper.
+// deepest bounds the depth of folders: each level keeps a file open, and no path of a program reaches deeper.
 const deepest = 1000
 
-// namesAtOnce bounds how much of a folder is in memory.
+// namesAtOnce bounds how many names of a folder are in memory at a time.
 const namesAtOnce = 1000
 
-// giver goes through one mount.
+// giver walks one mount.
 type giver struct {
 	group int
 	mount uint64
-	// path leads to what is looked at.
+	// path leads to the current file.
 	path []string
 }
 
-// at is the path of what is looked at.
+// at returns the path of the current file.
 func (g *giver) at() string { return strings.Join(g.path, "/") }
 
-// folder gives away what the folder at the handle holds, and then the folder itself: a root that is the group's is
-// finished.
+// folder changes the group of the folder's contents, and then of the folder itself: a root that has the group is
+// complete.
 func (g *giver) folder(handle int, stat unix.Statx_t) error {
 	if len(g.path) > deepest {
 		return fmt.Errorf("the folders in %s are nested deeper than %d", g.path[0], deepest)
@@ -87,7 +87,7 @@ func (g *giver) folder(handle int, stat unix.Statx_t) error {
 func (g *giver) entry(dir int, name string) error {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
-		return nil // gone meanwhile
+		return nil // removed meanwhile
 	}
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", g.at(), err)
@@ -105,7 +105,7 @@ func (g *giver) entry(dir int, name string) error {
 	return g.give(fd, stat)
 }
 
-// give gives one thing away, whatever it is; the mode of a link is nobody's.
+// give changes the group of one file of any type, and the mode unless it is a link.
 func (g *giver) give(fd int, stat unix.Statx_t) error {
 	if err := unix.Fchownat(fd, "", -1, g.group, unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return fmt.Errorf("giving %s to group %d: %w", g.at(), g.group, err)

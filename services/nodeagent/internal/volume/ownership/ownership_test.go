@@ -10,7 +10,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/plainfile/plainfiletest"
 )
 
-// A Pod that nests folders without end exhausts nothing: the next one is refused, with the reason.
+// A Pod that nests folders without end exhausts nothing: beyond the bound an error gives the reason.
 func TestDepth(t *testing.T) {
 	for levels, refused := range map[int]bool{999: false, 1000: true} {
 		dir := filepath.Join(t.TempDir(), "volume")

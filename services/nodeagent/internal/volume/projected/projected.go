@@ -1,5 +1,5 @@
-// Package projected shows several sources in one folder: ConfigMaps, Secrets, downward API fields, the certificates of
-// ClusterTrustBundles, and service account tokens, which are renewed before they expire.
+// Package projected provides several sources in one folder: ConfigMaps, Secrets, downward API fields, the
+// certificates of ClusterTrustBundles, and service account tokens, which are renewed before they expire.
 package projected
 
 import (
@@ -19,10 +19,10 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/projection"
 )
 
-// defaultLifetime is that of tokens whose volume does not say.
+// defaultLifetime is the lifetime of tokens whose volume specifies none.
 const defaultLifetime = 3600
 
-// ownMode is that of tokens and certificates which are for one user or group.
+// ownMode is the mode of tokens and certificates for one user or group.
 const ownMode = 0o600
 
 // Kind is the volume.Kind of projected.
@@ -111,7 +111,7 @@ func (c *collection) token(ctx context.Context, source *corev1.ServiceAccountTok
 	return atomicdir.Files{source.Path: c.own([]byte(token.Value), mode)}, nil
 }
 
-// own returns a file that, where one user or group is known to need it, nobody else may read.
+// own returns a file that only the Pod's sole user or its group may read, if the Pod has either.
 func (c *collection) own(data []byte, mode int32) atomicdir.File {
 	file := atomicdir.File{Data: data, Mode: fs.FileMode(mode)}
 	if user := projection.SoleUser(c.request.Pod); user != nil {

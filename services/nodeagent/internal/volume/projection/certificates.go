@@ -14,8 +14,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume"
 )
 
-// Certificates returns the certificates of the bundles that the source selects, in PEM. Where an optional source
-// selects none, there are none.
+// Certificates returns the certificates of the bundles that the source selects, in PEM; none if an optional source
+// selects no bundle.
 func Certificates(ctx context.Context, sources volume.Sources, pod types.UID,
 	source *corev1.ClusterTrustBundleProjection) ([]byte, error) {
 	optional := ptr.Deref(source.Optional, false)

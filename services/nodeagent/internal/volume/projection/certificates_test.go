@@ -22,7 +22,7 @@ import (
 
 type bundle = certificatesv1.ClusterTrustBundle
 
-// block is the PEM block of what stands for a certificate.
+// block is a PEM block with text in place of a certificate.
 func block(text string) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte(text)}))
 }
@@ -35,7 +35,7 @@ func holding(certificates ...string) *bundle {
 	return b
 }
 
-// contents are the certificates in the order in which they stand.
+// contents returns the contents of the certificates in their order.
 func contents(text []byte) (found []string) {
 	for b := range trustbundle.Blocks(string(text)) {
 		found = append(found, string(b.Bytes))
@@ -43,8 +43,8 @@ func contents(text []byte) (found []string) {
 	return found
 }
 
-// Each certificate is there once and nothing else is; the order depends on the Pod and the certificates alone, neither
-// on which bundle has which nor on how they are sorted, and differs from Pod to Pod.
+// Each certificate is included once, and nothing else is; the order depends only on the Pod and the certificates,
+// not on their distribution and order in bundles, and differs from Pod to Pod.
 func TestJoin(t *testing.T) {
 	all := []string{"a", "b", "c", "d", "e"}
 	orders := map[string]bool{}
@@ -87,7 +87,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// bundles are those of the signer e.io/s, and one by name; or nobody answers.
+// bundles are those of the signer e.io/s, and one by name; or an API that does not answer.
 type bundles struct {
 	volume.Sources
 	err error
@@ -126,8 +126,8 @@ func TestCertificates(t *testing.T) {
 		source corev1.ClusterTrustBundleProjection
 		err    error
 		want   string // the certificates
-		wrong  string // the refusal where it must be there; empty: none
-		always bool   // it is refused where it may be missing, too
+		wrong  string // the error if it is required; empty: none
+		always bool   // an error also if it is optional
 	}{
 		{"by name", named("mine"), nil, "m", "", false},
 		{"a name of nothing", named("none"), nil, "", `clustertrustbundle "none" not found`, false},

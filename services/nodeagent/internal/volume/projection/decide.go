@@ -1,5 +1,5 @@
-// Package projection turns API objects into the files of a volume. configMap, secret, downwardAPI and projected volumes
-// stand on it.
+// Package projection turns API objects into the files of a volume. configMap, secret, downwardAPI and projected
+// volumes use it.
 package projection
 
 import (
@@ -14,16 +14,16 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/atomicdir"
 )
 
-// DefaultMode is that of files for which nothing says otherwise.
+// DefaultMode is the mode of files for which none is specified.
 const DefaultMode int32 = 0o644
 
-// Keys is how the keys of one object become files.
+// Keys defines how the keys of one object become files.
 type Keys struct {
 	// Items choose keys and their paths; without any, each key is a file of its name.
 	Items []corev1.KeyToPath
-	// DefaultMode is that of items without one.
+	// DefaultMode is the mode of items without one.
 	DefaultMode int32
-	// Optional lets keys be missing.
+	// Optional allows keys to be missing.
 	Optional bool
 	// What names the object in an error, for example "configmap references non-existent config key".
 	What string

@@ -16,7 +16,7 @@ import (
 	"keelson.dev/kit/trustbundle"
 )
 
-// selected are those of the bundles that the selector matches: without one none, by an empty one all.
+// selected returns the bundles that the selector matches: none without a selector, all with an empty one.
 func selected(bundles []certificatesv1.ClusterTrustBundle,
 	by *metav1.LabelSelector) ([]*certificatesv1.ClusterTrustBundle, error) {
 	selector, err := metav1.LabelSelectorAsSelector(by)
@@ -32,7 +32,7 @@ func selected(bundles []certificatesv1.ClusterTrustBundle,
 	return found, nil
 }
 
-// noneSelected says why no bundle of the signer is selected.
+// noneSelected returns why no bundle of the signer is selected.
 func noneSelected(signer string, by *metav1.LabelSelector) error {
 	switch {
 	case by == nil:
@@ -44,8 +44,8 @@ func noneSelected(signer string, by *metav1.LabelSelector) error {
 		metav1.FormatLabelSelector(by))
 }
 
-// join returns the certificates of the bundles in PEM, each once, without the text around them. Their order is the same
-// as long as the Pod is, and another one for each Pod: it tells nothing, and nobody comes to rely on it.
+// join returns the certificates of the bundles in PEM, each once, without the text around them. Their order is the
+// same for the life of the Pod and differs between Pods, so that no client comes to rely on it.
 func join(pod types.UID, bundles ...*certificatesv1.ClusterTrustBundle) []byte {
 	certificates := map[[sha256.Size]byte][]byte{}
 	for _, bundle := range bundles {

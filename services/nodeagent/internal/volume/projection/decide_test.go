@@ -19,7 +19,7 @@ func file(text string, mode fs.FileMode) atomicdir.File {
 	return atomicdir.File{Data: []byte(text), Mode: mode}
 }
 
-// With items a volume shows the keys that they name and no other: what is left out is kept from the container.
+// With items a volume shows only the keys that they name: the others are kept from the container.
 func TestFiles(t *testing.T) {
 	data := map[string][]byte{"user": []byte("u"), "password": []byte("p"), "empty": nil}
 	const missing = "references non-existent secret key: none"
@@ -121,7 +121,7 @@ func TestDownward(t *testing.T) {
 	}
 }
 
-// The files have at most 32 MiB together, which is seen before the next one is made.
+// The files have at most 32 MiB together, which is checked before the next one is created.
 func TestDownwardIsBounded(t *testing.T) {
 	half, one := fieldItem("a", "metadata.annotations['half']"), fieldItem("c", "metadata.annotations['one']")
 	again := half

@@ -11,7 +11,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/atomicdir"
 )
 
-// Publish makes the volume hold exactly these files. With a Mounter they lie in memory, never on the node's disk.
+// Publish makes the volume hold exactly these files. With a Mounter they are in memory, never on the node's disk.
 func Publish(mounter volume.Mounter, request volume.Request, files atomicdir.Files) (volume.Result, error) {
 	group := volume.FSGroup(request.Pod)
 	if err := os.MkdirAll(request.Dir, 0o755); err != nil {
@@ -39,7 +39,7 @@ func memory(mounter volume.Mounter, dir string, group int64) error {
 	return mounter.Tmpfs(dir, 0, mode, group)
 }
 
-// ConfigMap returns the files of one ConfigMap. An optional one that does not exist has none.
+// ConfigMap returns the files of one ConfigMap; none for an optional one that does not exist.
 func ConfigMap(ctx context.Context, sources volume.Sources, namespace, name string, keys Keys) (atomicdir.Files,
 	error) {
 	keys.What = "configmap references non-existent config key"
@@ -53,7 +53,7 @@ func ConfigMap(ctx context.Context, sources volume.Sources, namespace, name stri
 	return keys.Files(ConfigMapData(object))
 }
 
-// Secret returns the files of one Secret. An optional one that does not exist has none.
+// Secret returns the files of one Secret; none for an optional one that does not exist.
 func Secret(ctx context.Context, sources volume.Sources, namespace, name string, keys Keys) (atomicdir.Files, error) {
 	keys.What = "references non-existent secret key"
 	object, err := sources.Secret(ctx, namespace, name)

@@ -21,7 +21,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/mountfake"
 )
 
-// asked is a volume that is to lie in dir; a group below 0 is none.
+// asked is a volume that is to be in dir; a group below 0 means none.
 func asked(dir string, group int64) volume.Request {
 	pod := &corev1.Pod{}
 	if group >= 0 {
@@ -45,8 +45,8 @@ func wantText(t *testing.T, path, want string) {
 	}
 }
 
-// Whatever the agent's umask is: files have the mode that is asked for, are readable for the Pod's group where there is
-// one, and for nobody else.
+// Regardless of the agent's umask, files have the requested mode and, apart from that, only the Pod's group, if it
+// has one, may read them.
 func TestModes(t *testing.T) {
 	old := syscall.Umask(0o077)
 	t.Cleanup(func() { syscall.Umask(old) })
@@ -72,8 +72,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// SAF-120: a container that has the volume sees all files change in one step, the switch of one link; what it has open
-// it reads to the end; and an update that is refused changes nothing.
+// SAF-120: a container sees all files of the volume change in one step, the switch of one link; it can read open
+// files to the end; and an update that is refused changes nothing.
 func TestUpdateIsOneSwitch(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "v")
 	publish(t, nil, dir, -1, atomicdir.Files{"a": file("1", 0o644), "gone": file("1", 0o644)})
@@ -122,7 +122,7 @@ func TestUpdateIsOneSwitch(t *testing.T) {
 	}
 }
 
-// emptyAtMount notes what lies in a folder when memory is mounted over it.
+// emptyAtMount records what is in a folder when memory is mounted over it.
 type emptyAtMount struct {
 	mountfake.Mounter
 	below []os.DirEntry
@@ -134,7 +134,7 @@ func (m *emptyAtMount) Tmpfs(target string, size int64, mode uint32, gid int64) 
 	return errors.Join(err, m.Mounter.Tmpfs(target, size, mode, gid))
 }
 
-// What is secret is written only once memory is mounted, which happens once, and not at all if it cannot be.
+// Secrets are written only once memory is mounted, which happens once, and not at all if mounting fails.
 func TestSecretsLieInMemory(t *testing.T) {
 	for group, options := range map[int64]string{
 		-1: "size=0 mode=755 gid=-1", 0: "size=0 mode=2775 gid=0", 2345: "size=0 mode=2775 gid=2345",
@@ -189,8 +189,8 @@ func (a answers) Secret(_ context.Context, namespace, name string) (*corev1.Secr
 	return &corev1.Secret{Data: map[string][]byte{"k": []byte("v")}}, a.asked(namespace, name)
 }
 
-// An object that may be missing has no files while it is. That the server does not answer, or refuses, is not the same:
-// files that stand would go.
+// An optional object has no files while it is missing. A server that does not answer, or refuses, is another case:
+// the existing files must stay.
 func TestObjects(t *testing.T) {
 	maybe := Keys{Optional: true, DefaultMode: 0o644}
 	absent := apierrors.NewNotFound(corev1.Resource("objects"), "there")

@@ -1,4 +1,4 @@
-// Package secret shows a Secret as files that lie in memory only.
+// Package secret provides a Secret as files in memory only.
 package secret
 
 import (

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mounter is what of volume.Mounter this package needs.
+// Mounter is the part of volume.Mounter that this package needs.
 type Mounter interface {
 	Bind(source *os.File, target string) error
 	IsMount(target string) (bool, error)
 	Unmount(target string) error
 }
 
-// Bind shows what lies at the relative path inside the folder root at target, and makes missing folders on the way as
-// root itself is. What was bound at target before is taken away first: it may be an older state of the same path.
+// Bind binds what is at the relative path inside the folder root to target, and creates missing folders on the way
+// with the mode of root. It first removes an earlier mount at target: that may be an older state of the same path.
 func Bind(mounter Mounter, root, path, target string) error {
 	if !filepath.IsLocal(path) {
 		return fmt.Errorf("subPath %q must be a relative path without '..'", path)
@@ -51,7 +51,7 @@ func release(mounter Mounter, target string) error {
 	}
 }
 
-// placeholder makes an empty file or folder at target, of the sort of source.
+// placeholder creates an empty file or folder at target, matching source.
 func placeholder(source *os.File, target string) error {
 	info, err := source.Stat()
 	if err != nil {
@@ -75,9 +75,9 @@ func placeholder(source *os.File, target string) error {
 	return file.Close()
 }
 
-// open returns a handle of what lies at path below root. The kernel resolves links, and only inside root.
+// open returns a handle of what is at path below root. The kernel resolves links, and only inside root.
 func open(root, path string) (*os.File, error) {
-	// A handle only: what lies at a hostPath may be a FIFO or a device.
+	// Only a handle: a hostPath may contain a FIFO or a device.
 	base, err := os.OpenFile(root, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func openBelow(base *os.File, path string) (*os.File, error) {
 	for {
 		fd, err := unix.Openat2(int(base.Fd()), path, &how)
 		switch {
-		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR): // somebody renames on the way: look again
+		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR): // a rename on the way: look again
 			continue
 		case errors.Is(err, unix.EXDEV):
 			return nil, fmt.Errorf("%s leads out of the volume", path)
@@ -113,7 +113,7 @@ func openBelow(base *os.File, path string) (*os.File, error) {
 	}
 }
 
-// makeFolders makes each missing folder of path, from a handle of its parent.
+// makeFolders creates each missing folder of path, from a handle of its parent.
 func makeFolders(base *os.File, path string, mode os.FileMode) error {
 	parent := "."
 	for _, name := range strings.Split(path, "/") {
@@ -123,7 +123,7 @@ func makeFolders(base *os.File, path string, mode os.FileMode) error {
 		}
 		err = unix.Mkdirat(int(dir.Fd()), name, uint32(mode.Perm()))
 		if err == nil {
-			// The umask may have taken bits away.
+			// The umask may have cleared bits.
 			err = chmodBelow(base, filepath.Join(parent, name), mode.Perm())
 		}
 		dir.Close()

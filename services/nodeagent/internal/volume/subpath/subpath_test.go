@@ -11,7 +11,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/mountfake"
 )
 
-// tree makes a volume with contents beside something that must not be reached.
+// tree creates a volume with contents beside something that must not be reached.
 func tree(t *testing.T) (root, outside string) {
 	base := t.TempDir()
 	root, outside = filepath.Join(base, "volume"), filepath.Join(base, "outside")
@@ -35,7 +35,7 @@ func tree(t *testing.T) (root, outside string) {
 	return root, outside
 }
 
-// POD-057, POD-189: parts of a volume, and nothing beside it, however containers have laid links.
+// POD-057, POD-189: parts of a volume are reached, and nothing outside it, however containers have set links.
 func TestBindStaysInside(t *testing.T) {
 	root, outside := tree(t)
 	for path, want := range map[string]string{
@@ -74,7 +74,8 @@ func TestMissingFoldersAreMadeLikeTheRoot(t *testing.T) {
 	}
 }
 
-// With the kernel's mounts: a restarted container gets what the path means now, a file or a folder, and one mount only.
+// With the kernel's mounts: a restarted container gets what the path means now, a file or a folder, and only one
+// mount.
 func TestBindAnew(t *testing.T) {
 	root, _ := tree(t)
 	kernel, target := mount.Kernel{}, filepath.Join(t.TempDir(), "c", "0")
@@ -109,7 +110,7 @@ func TestBindAnew(t *testing.T) {
 	}
 }
 
-// FuzzBind never binds anything outside, whatever the path.
+// FuzzBind never binds anything outside, for any path.
 func FuzzBind(f *testing.F) {
 	for _, seed := range []string{"file", "out/secret", "up/outside", "./dir/../file", "good/../../x", "a\x00b"} {
 		f.Add(seed)
