@@ -15,8 +15,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/observed"
 )
 
-// Labels that every sandbox and container carries, so that an agent which starts finds its Pods again. They are the
-// field's own, so the field's tools (crictl) show them.
+// Labels of every sandbox and container, by which an agent that starts finds its Pods again. They are the kubelet's, so
+// existing tools (crictl) show them.
 const (
 	LabelPodName       = "io.kubernetes.pod.name"
 	LabelPodNamespace  = "io.kubernetes.pod.namespace"
@@ -24,7 +24,7 @@ const (
 	LabelContainerName = "io.kubernetes.container.name"
 )
 
-// Annotations that a container carries from its creation on.
+// Annotations that a container has from its creation on.
 const (
 	// AnnotationImage is the image reference of the Pod spec that the instance was created from.
 	AnnotationImage = "nodeagent.keelson.dev/image"
@@ -37,7 +37,7 @@ const (
 // ErrNotFound is wrapped by errors about a sandbox, container or image that the runtime does not have.
 var ErrNotFound = errors.New("not found in the container runtime")
 
-// ErrImage kinds are wrapped by PullImage: why an image cannot be had.
+// Errors that PullImage wraps: why it cannot get an image.
 var (
 	ErrInvalidImageName    = errors.New("invalid image name")
 	ErrRegistryUnavailable = errors.New("image registry unavailable")
@@ -57,17 +57,17 @@ type Runtime interface {
 	Version(ctx context.Context) (Version, error)
 	// Status reports whether the runtime and its network can run Pods.
 	Status(ctx context.Context) (Status, error)
-	// EndOrphans ends and removes what the machine has of containers of which the runtime itself knows nothing: it was
-	// killed while it made or removed them. What the runtime is making meanwhile is not touched.
+	// EndOrphans ends and removes the machine's remains of containers that the runtime itself does not know, because it
+	// was killed while it created or removed them. It does not touch what the runtime is creating meanwhile.
 	EndOrphans(ctx context.Context) error
-	// UpdatePodCIDR hands the node's Pod range to the runtime.
+	// UpdatePodCIDR passes the node's Pod range to the runtime.
 	UpdatePodCIDR(ctx context.Context, cidr string) error
 }
 
 // Pods is the read side of a runtime.
 type Pods interface {
-	// ListPods returns every Pod of which the runtime has a sandbox or container. Container details beyond ID, name,
-	// attempt and state may be missing: ask PodState.
+	// ListPods returns every Pod with a sandbox or container in the runtime. Container details beyond ID, name, attempt
+	// and state may be missing: ask PodState.
 	ListPods(ctx context.Context) ([]observed.Pod, error)
 	// PodState returns all that the runtime has of one Pod, sorted; an empty Pod if it has nothing.
 	PodState(ctx context.Context, podUID string) (observed.Pod, error)
@@ -76,19 +76,19 @@ type Pods interface {
 	Watch(ctx context.Context, notify func(Event)) error
 }
 
-// Sandboxes makes and removes the shared environments of Pods.
+// Sandboxes creates and removes the shared environments of Pods.
 type Sandboxes interface {
 	// RunSandbox creates and starts a sandbox with its network and returns its ID.
 	RunSandbox(ctx context.Context, config *cri.PodSandboxConfig, handler string) (string, error)
-	// StopSandbox ends all that runs in the sandbox and frees its network.
+	// StopSandbox ends all processes in the sandbox and frees its network.
 	StopSandbox(ctx context.Context, id string) error
 	// RemoveSandbox removes a sandbox and its containers.
 	RemoveSandbox(ctx context.Context, id string) error
 }
 
-// Containers makes, starts, stops and removes container instances.
+// Containers creates, starts, stops and removes container instances.
 type Containers interface {
-	// CreateContainer makes an instance in a sandbox without starting it and returns its ID.
+	// CreateContainer creates an instance in a sandbox without starting it and returns its ID.
 	CreateContainer(ctx context.Context, sandboxID string, config *cri.ContainerConfig,
 		sandbox *cri.PodSandboxConfig) (string, error)
 	// StartContainer starts a created instance.
@@ -97,13 +97,12 @@ type Containers interface {
 	// A timeout of 0 kills at once, without the signal. It returns when the instance has exited. If ctx ends first the
 	// instance may run on: call again.
 	StopContainer(ctx context.Context, id string, timeout time.Duration) error
-	// RemoveContainer removes an instance that has exited or never started, with all that an interrupted start has left
-	// of it.
+	// RemoveContainer removes an instance that has exited or never started, with all remains of an interrupted start.
 	RemoveContainer(ctx context.Context, id string) error
-	// UpdateContainer changes the limits of an instance that runs; a zero leaves what there is.
+	// UpdateContainer changes the limits of a running instance; a zero leaves a limit unchanged.
 	UpdateContainer(ctx context.Context, id string, limits *cri.LinuxContainerResources) error
-	// Layers returns how much the instances of a Pod have written into their own file systems, as the runtime has
-	// measured it, which may be some seconds ago.
+	// Layers returns how much the instances of a Pod have written into their own file systems. The runtime's measurement
+	// may be some seconds old.
 	Layers(ctx context.Context, podUID string) ([]Layer, error)
 	// ReopenLog makes the runtime write to a new log file after the old one was moved away.
 	ReopenLog(ctx context.Context, id string) error
@@ -126,7 +125,7 @@ type Images interface {
 	ImageFs(ctx context.Context) (ImageFs, error)
 }
 
-// Streams hands out URLs at which the runtime serves one interactive session.
+// Streams returns URLs at which the runtime serves one interactive session.
 type Streams interface {
 	ExecURL(ctx context.Context, req *cri.ExecRequest) (string, error)
 	AttachURL(ctx context.Context, req *cri.AttachRequest) (string, error)
@@ -143,17 +142,17 @@ type Version struct {
 type Status struct {
 	RuntimeProblem string
 	NetworkProblem string
-	// CgroupDriver is "cgroupfs" or "systemd", empty if the runtime does not say.
+	// CgroupDriver is "cgroupfs" or "systemd"; empty if the runtime does not report it.
 	CgroupDriver string
-	// Handlers are the runtime's ways to run a Pod, by name; the default one is without. Empty if the runtime is too
-	// old to say.
+	// Handlers are the runtime's handlers, by name; the default one has no name. Empty if the runtime is too old to
+	// report them.
 	Handlers []Handler
 	// SupplementalGroupsPolicy reports whether the groups of a Pod can be kept from those of its image; nil if the
-	// runtime does not say.
+	// runtime does not report it.
 	SupplementalGroupsPolicy *bool
 }
 
-// Handler is one way to run Pods and what it is able to do.
+// Handler is a runtime handler and its features.
 type Handler struct {
 	Name string
 	// UserNamespaces reports whether Pods can run in a user namespace.
@@ -162,7 +161,7 @@ type Handler struct {
 	RecursiveReadOnlyMounts bool
 }
 
-// Handler returns what is known of a handler; one that the runtime does not name is able to do nothing of that.
+// Handler returns the features of a handler; one that the runtime does not report has none.
 func (s Status) Handler(name string) Handler {
 	for _, h := range s.Handlers {
 		if h.Name == name {
@@ -188,7 +187,7 @@ type ExecResult struct {
 // maxOutput is how much of a command's output is shown.
 const maxOutput = 10 << 10
 
-// Output is what the command wrote, cut at 10 KiB, for a message.
+// Output returns what the command wrote, cut at 10 KiB, for a message.
 func (r ExecResult) Output() string {
 	text := bytes.TrimSpace(bytes.Join([][]byte{head(r.Stdout), head(r.Stderr)}, nil))
 	return string(bytes.ToValidUTF8(head(text), nil))
@@ -205,9 +204,9 @@ type Layer struct {
 
 // ImageFs is the file system that holds images and what containers write.
 type ImageFs struct {
-	// Dir is a folder on it; empty if the runtime does not say.
+	// Dir is a folder on it; empty if the runtime does not report it.
 	Dir string
-	// Bytes and Inodes are what the images take; nil if the runtime does not say.
+	// Bytes and Inodes are what the images use; nil if the runtime does not report it.
 	Bytes, Inodes *uint64
 }
 

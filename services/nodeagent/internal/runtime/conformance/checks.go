@@ -135,7 +135,7 @@ func images(t *testing.T, s *suite) {
 	t.Fatalf("the list of images lacks %s", image.ID)
 }
 
-// layers expects an entry for each instance, and none where there is nothing.
+// layers expects an entry for each instance, and none without instances.
 func layers(t *testing.T, s *suite) {
 	if _, err := s.r.ImageFs(s.ctx); err != nil {
 		t.Errorf("asking where images lie: %v", err)
@@ -158,7 +158,7 @@ func events(t *testing.T, s *suite) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.r.Watch(ctx, func(e runtime.Event) { seen <- e }) }()
 	s.runSandbox(t)
-	// The stream may begin late, so containers are made until there is an event about one.
+	// The stream may begin late, so containers are created until an event about one arrives.
 	for i := 0; s.ctx.Err() == nil; i++ {
 		s.start(t, s.create(t, fmt.Sprintf("main%d", i), s.Sleep))
 		select {
@@ -189,8 +189,8 @@ func execGone(t *testing.T, s *suite) {
 	}
 }
 
-// interruptedStarts breaks starts off at any moment, as the death of the agent does, and expects that their instances
-// can be removed and that nothing of them is left.
+// interruptedStarts interrupts starts at any moment, as the death of the agent does, and expects that their
+// instances can be removed and that nothing of them is left.
 func interruptedStarts(t *testing.T, s *suite) {
 	s.runSandbox(t)
 	const starts, apart = 8, 8 * time.Millisecond
@@ -206,8 +206,8 @@ func interruptedStarts(t *testing.T, s *suite) {
 	}
 }
 
-// interruptedSandboxes breaks the making of sandboxes off at any moment, as the death of the agent does, and expects
-// that what the runtime lists of them can be removed. What it does not list is an orphan.
+// interruptedSandboxes interrupts the creation of sandboxes at any moment, as the death of the agent does, and
+// expects that those that the runtime lists can be removed. Unlisted ones are orphans.
 func interruptedSandboxes(t *testing.T, s *suite) {
 	const sandboxes, apart = 12, 20 * time.Millisecond
 	for i := range sandboxes {
@@ -235,7 +235,7 @@ func interruptedSandboxes(t *testing.T, s *suite) {
 	}
 }
 
-// orphan starts a container of which the runtime then thinks that it could not be started.
+// orphan starts a container that the runtime then records as failed to start.
 func orphan(t *testing.T, s *suite) {
 	if s.Orphan == nil {
 		return
@@ -252,7 +252,7 @@ func orphan(t *testing.T, s *suite) {
 		if c := s.await(t, id, observed.Exited); !c.StartedAt.IsZero() {
 			t.Fatalf("a container that could not be started: %+v", c)
 		}
-		if id != kept { // the other is removed with its sandbox
+		if id != kept { // the other one is removed with its sandbox
 			s.remove(t, id)
 		}
 	}
@@ -265,7 +265,7 @@ func orphan(t *testing.T, s *suite) {
 	s.expectGone(t, kept)
 }
 
-// remove removes an instance whose start the runtime may still be giving up, and looks for what is left of it.
+// remove removes an instance whose start the runtime may still be abandoning, and checks what is left of it.
 func (s *suite) remove(t *testing.T, id string) {
 	t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)

@@ -8,8 +8,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/observed"
 )
 
-// orphans looks for orphans again and again while containers are made, and then once when one of them was lost. That
-// one ends, no other does.
+// orphans looks for orphans repeatedly while containers are created, and then once after one of them was lost. Only
+// the lost one ends.
 func orphans(t *testing.T, s *suite) {
 	s.runSandbox(t)
 	looking, stop := context.WithCancel(s.ctx)
@@ -45,7 +45,7 @@ func orphans(t *testing.T, s *suite) {
 			t.Errorf("ending an orphan: %v", err)
 		}
 		s.expectGone(t, lost)
-		if err := back(s.ctx); err != nil { // or the runtime could not remove what it has of it besides
+		if err := back(s.ctx); err != nil { // or the runtime could not remove what else it has of the container
 			t.Fatal(err)
 		}
 	}
@@ -61,7 +61,7 @@ func orphans(t *testing.T, s *suite) {
 	}
 }
 
-// givenUp looks for orphans when the runtime has given up a sandbox without ending it. That one ends, no other does.
+// givenUp looks for orphans after the runtime has given up a sandbox without ending it. Only that one ends.
 func givenUp(t *testing.T, s *suite) {
 	if s.GiveUp == nil {
 		t.Skip("there is no such runtime behind this one")

@@ -14,26 +14,26 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
-// Options say what the suite runs with.
+// Options are the settings of the suite.
 type Options struct {
-	// Image is on the node and runs Sleep until it is stopped; End ends it at once with exit code 3.
+	// Image is on the node and runs Sleep until it is stopped; End makes it exit at once with code 3.
 	Image      string
 	Sleep, End []string
 	// LogDir is an existing folder for container logs.
 	LogDir string
 	// CgroupParent of the sandboxes, if the runtime needs one.
 	CgroupParent string
-	// UIDs makes Pod UIDs that nothing else uses.
+	// UIDs returns Pod UIDs that nothing else uses.
 	UIDs string
-	// Orphan starts a created container behind the back of the runtime's own calls; nil where that cannot be done.
+	// Orphan starts a created container without the runtime's own calls; nil if that cannot be done.
 	Orphan func(ctx context.Context, containerID string) error
-	// Lose makes the runtime lose its record of a container that runs, and returns what brings the record back; nil
-	// where that cannot be done.
+	// Lose makes the runtime lose its record of a running container, and returns a function that restores the record;
+	// nil if that cannot be done.
 	Lose func(ctx context.Context, containerID string) (back func(context.Context) error, err error)
-	// GiveUp runs a sandbox of which the runtime keeps the container and its process, but lists nothing, and returns
-	// what says where something is left of it, empty for nowhere; nil where that cannot be done.
+	// GiveUp runs a sandbox whose container and process the runtime keeps but does not list. It returns a function
+	// that names what is left of it, empty for nothing; nil if that cannot be done.
 	GiveUp func(ctx context.Context) (remains func() (string, error), err error)
-	// Remains says what is left of a removed container, empty for nothing; nil where nobody can tell.
+	// Remains returns what is left of a removed container, empty for nothing; nil if that cannot be determined.
 	Remains func(containerID string) (string, error)
 }
 

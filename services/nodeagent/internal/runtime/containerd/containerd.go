@@ -1,16 +1,16 @@
-// Package containerd reaches behind CRI to containerd's own API. A StartContainer call of CRI that is cut off, because
-// the agent died or its time was over, may leave what no call of CRI can end:
+// Package containerd reaches behind CRI to containerd's own API. A StartContainer call of CRI that is interrupted,
+// because the agent died or the call timed out, may leave remains that no call of CRI can end:
 //
-//   - containerd has made the task when the call ends, but CRI takes the start for failed: the task stays, and the
+//   - containerd has created the task when the call ends, but CRI records the start as failed: the task stays, and the
 //     container "cannot be deleted" while it has one;
-//   - so does that of a sandbox whose RunPodSandbox call is cut off, but then CRI forgets the sandbox's container: it
-//     removes the sandbox without it, and lists it no more;
-//   - the shim gets the container ready only after containerd has given it up: it waits for the deletion that nobody
-//     asks for, and outlives its sandbox;
-//   - containerd gives the start up while the OCI runtime makes the container: the OCI runtime keeps a folder, and
-//     perhaps a process, of which containerd knows nothing.
+//   - the same happens to a sandbox whose RunPodSandbox call is interrupted, but then CRI forgets the sandbox's
+//     container: it removes the sandbox without it, and no longer lists it;
+//   - the shim gets the container ready only after containerd has given it up: it waits for a deletion that is never
+//     requested, and outlives its sandbox;
+//   - containerd gives up the start while the OCI runtime creates the container: the OCI runtime keeps a folder, and
+//     perhaps a process, that containerd does not know.
 //
-// The last two come of sandboxes too, and of whatever else was under way when containerd itself or a shim was killed.
+// The last two also result from sandboxes, and from any other work that containerd itself or a shim was killed in.
 package containerd
 
 import (
@@ -32,20 +32,20 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// namespace is where containerd keeps what came by CRI.
+// namespace is where containerd keeps what CRI creates.
 const namespace = "k8s.io"
 
 // callTime bounds the end of one container.
 const callTime = 20 * time.Second
 
-// Client ends what interrupted starts have left; use New.
+// Client ends what interrupted starts have left; create it with New.
 type Client struct {
 	containers containers.ContainersClient
 	tasks      tasks.TasksClient
 	sandboxes  sandboxes.StoreClient
 	leases     leases.LeasesClient
 	version    version.VersionClient
-	// run carries a command out; tests put their own in its place.
+	// run runs a command; tests replace it.
 	run func(ctx context.Context, program string, args ...string) error
 }
 
@@ -56,9 +56,9 @@ func New(conn grpc.ClientConnInterface) *Client {
 		version: version.NewVersionClient(conn), run: run}
 }
 
-// End kills and deletes the task of a container, and all that the OCI runtime has of the container. What is not there
-// is no error, nor is a runtime that is not containerd. The container itself stays, to be removed by CRI. It must not
-// be called for a container that CRI may still be starting.
+// End kills and deletes the task of a container, and all that the OCI runtime has of the container. A missing
+// container is no error, nor is a runtime other than containerd. The container itself stays, to be removed by CRI.
+// End must not be called for a container that CRI may still be starting.
 func (c *Client) End(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(inNamespace(ctx), callTime)
 	defer cancel()
@@ -80,7 +80,7 @@ func (c *Client) endTask(ctx context.Context, id string) error {
 			return fmt.Errorf("containerd: waiting for the end of task %s: %w", id, err)
 		}
 	}
-	// A task that cannot be killed may have ended: the deletion tells.
+	// A task that cannot be killed may have ended: the deletion shows that.
 	if _, err := c.tasks.Delete(ctx, &tasks.DeleteTaskRequest{ContainerID: id}); err != nil && !gone(err) {
 		return fmt.Errorf("containerd: deleting task %s: %w", id, err)
 	}

@@ -25,14 +25,14 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// server is containerd: it notes the calls and answers with the errors that are set.
+// server is containerd: it records the calls and answers with the errors that are set.
 type server struct {
 	runtime *containers.Container_Runtime
 	fails   map[string]error
 	calls   []string
-	// recorded are the IDs of the containers that it has, recordedPauses those of them that CRI made as sandboxes.
+	// recorded are the IDs of its containers, recordedPauses those of them that CRI created as sandboxes.
 	recorded, recordedPauses []string
-	// recordedSandboxes are those that it has beside them.
+	// recordedSandboxes are its sandboxes without containers.
 	recordedSandboxes []string
 	leased            []string
 	version           string

@@ -9,15 +9,15 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// What containerd's shim for runc takes where the container's options say nothing.
+// The defaults of containerd's shim for runc, for containers without options.
 const (
 	runcShim    = "io.containerd.runc.v2"
 	defaultRunc = "runc"
 	defaultRoot = "/run/containerd/runc"
 )
 
-// deletion is the command by which the OCI runtime of a container ends and forgets it, from the runtime's name and
-// options as containerd keeps them. known is false for runtimes of which the command is not known.
+// deletion returns the command with which the OCI runtime of a container ends and forgets it, from the runtime's
+// name and options in containerd's record. known is false for runtimes whose command is unknown.
 func deletion(name string, opaque *anypb.Any, id string) (program string, args []string, known bool, err error) {
 	if name != runcShim {
 		return "", nil, false, nil
@@ -32,10 +32,10 @@ func deletion(name string, opaque *anypb.Any, id string) (program string, args [
 	return program, deletionArgs(root, id), true, nil
 }
 
-// orDefaults returns the program of runc and where it has its containers of this namespace, from what is configured.
+// orDefaults returns runc's program and its folder for containers of this namespace, from the configured values.
 func orDefaults(program, root string) (string, string) {
 	return cmp.Or(program, defaultRunc), filepath.Join(cmp.Or(root, defaultRoot), namespace)
 }
 
-// deletionArgs let runc end and forget a container.
+// deletionArgs make runc end and forget a container.
 func deletionArgs(root, id string) []string { return []string{"--root", root, "delete", "--force", id} }

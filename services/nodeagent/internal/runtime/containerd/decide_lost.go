@@ -7,12 +7,12 @@ import (
 	"strconv"
 )
 
-// sandboxesOnly is the filter that finds the containers that CRI made as sandboxes, by the label that it gives them.
+// sandboxesOnly is the filter for the containers that CRI created as sandboxes, by the label that it sets.
 const sandboxesOnly = `labels."io.cri-containerd.kind"==sandbox`
 
-// lostSandboxes returns the sandboxes that are recorded and neither leased nor listed by CRI. A lease is there before
-// the record, and stays until CRI has listed the sandbox or has given it up. So leases must have been asked for after
-// the records, and CRI after the leases.
+// lostSandboxes returns the recorded sandboxes that are neither leased nor listed by CRI. A lease is created before
+// the record, and stays until CRI lists the sandbox or has given it up. So leases must have been listed after the
+// records, and CRI's sandboxes after the leases.
 func lostSandboxes(recorded, leased, listed map[string]bool) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(recorded)), func(id string) bool {
 		return leased[id] || listed[id] || !idForm.MatchString(id)
@@ -21,7 +21,8 @@ func lostSandboxes(recorded, leased, listed map[string]bool) []string {
 
 var versionForm = regexp.MustCompile(`^v?(\d+)\.`)
 
-// leasesSandboxes says whether a containerd of this version makes a lease for each sandbox. Those before 2.0 need not.
+// leasesSandboxes reports whether a containerd of this version creates a lease for each sandbox. Versions before
+// 2.0 need not.
 func leasesSandboxes(version string) bool {
 	found := versionForm.FindStringSubmatch(version)
 	if found == nil {

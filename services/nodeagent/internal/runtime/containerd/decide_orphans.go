@@ -9,27 +9,27 @@ import (
 	"time"
 )
 
-// setup is what containerd's configuration says of the containers of CRI.
+// setup is what containerd's configuration contains about the containers of CRI.
 type setup struct {
 	runcs []runc
 	// bundles is the folder with a bundle for each container that has a task.
 	bundles string
-	// endpoint is where containerd listens, as its shims are told; empty where it is not known.
+	// endpoint is where containerd listens, as its shims know it; empty if unknown.
 	endpoint string
 }
 
-// nothing says that nothing can be looked for.
+// nothing reports whether the setup leaves nothing to look for.
 func (s setup) nothing() bool { return len(s.runcs) == 0 && s.endpoint == "" }
 
-// runc is an OCI runtime and the folder in which it has one for each container of this namespace.
+// runc is an OCI runtime and the folder in which it has a folder for each container of this namespace.
 type runc struct {
 	program, root string
-	// shared says that the folder is the one which every containerd of the machine takes that was told of none.
+	// shared means that the folder is the default for all containerds of the machine without a setting.
 	shared bool
 }
 
-// readSetup reads the configuration that containerd tells with its verbose status. An empty one, of another runtime, is
-// an empty setup.
+// readSetup parses the configuration that containerd reports with its verbose status. An empty one, of another
+// runtime, gives an empty setup.
 func readSetup(config string) (setup, error) {
 	if config == "" {
 		return setup{}, nil
@@ -66,27 +66,27 @@ func readSetup(config string) (setup, error) {
 	return out, nil
 }
 
-// folder is what runc has of one container.
+// folder is runc's folder of one container.
 type folder struct {
 	id string
-	// bundle is the container's, as runc has noted it. It is empty where runc was ended before it had noted anything,
-	// or has just begun, and where the note is damaged.
+	// bundle is the container's, as recorded by runc. It is empty if runc was killed before it had recorded anything,
+	// or has just begun, and if the record is damaged.
 	bundle string
 	since  time.Time
 }
 
-// minSharedAge is longer than runc may take from the folder of a container to its note.
+// minSharedAge is longer than runc may take between creating a container's folder and recording the bundle.
 const minSharedAge = 10 * time.Minute
 
-// idForm is the form of the IDs that CRI gives.
+// idForm is the form of the IDs that CRI assigns.
 var idForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// orphans returns the folders of containers of which containerd has no record. The records must have been listed after
-// the folders: containerd writes a record before runc is asked for the container, and IDs are never used again, so that
-// what is without a record will not get one.
+// orphans returns the folders of containers without a record in containerd. The records must have been listed after
+// the folders: containerd writes a record before it calls runc for the container, and IDs are never reused, so that
+// a container without a record will not get one.
 //
-// A folder of which nothing tells whose it is may be another containerd's where it is shared, and is left alone while
-// runc may be making the container.
+// In a shared folder, a container's folder without a bundle may belong to another containerd, and is left alone
+// while runc may be creating the container.
 func orphans(folders []folder, recorded map[string]bool, bundles []string, shared bool, now time.Time) []folder {
 	var out []folder
 	for _, f := range folders {
@@ -104,14 +104,15 @@ func orphans(folders []folder, recorded map[string]bool, bundles []string, share
 // shim is a process between containerd and the containers of one sandbox.
 type shim struct {
 	pid int
-	// id is the sandbox's, or the container's where it has a shim of its own.
+	// id is the sandbox's, or the container's if it has a shim of its own.
 	id string
 	// endpoint is where its containerd listens.
 	endpoint string
 }
 
-// shimOf returns whom the process with this command line serves if it is a shim that serves this namespace of the
-// containerd which listens there. Those that only start a shim or clean up after one have a further word.
+// shimOf returns the ID of the sandbox or container that the process with this command line serves, if it is a shim
+// of this namespace for the containerd at the endpoint. Processes that only start a shim or clean up after one have
+// a further word.
 func shimOf(commandLine []string, endpoint string) (id string, ok bool) {
 	const idWord, words = 4, 7
 	if len(commandLine) < words || endpoint == "" || filepath.Base(commandLine[0]) != "containerd-shim-runc-v2" {
@@ -123,9 +124,9 @@ func shimOf(commandLine []string, endpoint string) (id string, ok bool) {
 	return id, slices.Equal(commandLine[1:words], want) && (len(rest) == 0 || slices.Equal(rest, []string{"-debug"}))
 }
 
-// orphanShims returns the shims of sandboxes and containers of which containerd has no record. Such a shim took up a
-// container whose start was given up meanwhile: it waits for the container's deletion, which nobody asks for. As in
-// orphans, the records must have been listed after the shims.
+// orphanShims returns the shims of sandboxes and containers without a record in containerd. Such a shim took up a
+// container whose start was abandoned meanwhile: it waits for the container's deletion, which will never be
+// requested. As in orphans, the records must have been listed after the shims.
 func orphanShims(shims []shim, recorded map[string]bool) []shim {
 	return slices.DeleteFunc(slices.Clone(shims), func(s shim) bool {
 		return recorded[s.id] || !idForm.MatchString(s.id)

@@ -14,8 +14,8 @@ import (
 // Listed returns the IDs of all sandboxes that CRI lists.
 type Listed func(context.Context) (map[string]bool, error)
 
-// endLost ends the sandboxes that CRI has given up without ending them, and forgets their records, which CRI would take
-// up again when it starts the next time. It returns their IDs.
+// endLost ends the sandboxes that CRI has given up without ending them, and removes their records, which CRI would
+// load again at its next start. It returns their IDs.
 func (c *Client) endLost(ctx context.Context, listed Listed) (ended []string, err error) {
 	lost, err := c.lost(ctx, listed)
 	problems := []error{err}
@@ -58,7 +58,7 @@ func (c *Client) lost(ctx context.Context, listed Listed) ([]string, error) {
 	return lostSandboxes(recorded, leased, known), nil
 }
 
-// leased returns the IDs of all leases; a sandbox's has the sandbox's ID.
+// leased returns the IDs of all leases; a sandbox's lease has the sandbox's ID.
 func (c *Client) leased(ctx context.Context) (map[string]bool, error) {
 	answer, err := c.leases.List(inNamespace(ctx), &leases.ListRequest{})
 	if err != nil {
@@ -71,8 +71,8 @@ func (c *Client) leased(ctx context.Context) (map[string]bool, error) {
 	return ids, nil
 }
 
-// forget removes the record of a container. What only the record held, the layer that the container wrote, containerd
-// collects.
+// forget removes the record of a container. containerd then collects what only the record referred to: the layer
+// that the container wrote.
 func (c *Client) forget(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(inNamespace(ctx), callTime)
 	defer cancel()

@@ -12,12 +12,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// nothingListed is a CRI that nobody should ask.
+// nothingListed is a CRI that should not be called.
 func nothingListed(context.Context) (map[string]bool, error) {
 	return nil, errors.New("CRI was asked without need")
 }
 
-// newGivenUp has a sandbox of which CRI knows nothing, beside one that runs, and a container in that.
+// newGivenUp has a sandbox that CRI does not know, beside one that runs with a container.
 func newGivenUp(t *testing.T) (r *runcRoot, lost string) {
 	r = newRuncRoot(t)
 	lost, runs, inside := strings.Repeat("a", 64), strings.Repeat("b", 64), strings.Repeat("c", 64)
@@ -31,7 +31,7 @@ func newGivenUp(t *testing.T) (r *runcRoot, lost string) {
 	return r, lost
 }
 
-// What CRI has given up is ended and then forgotten, with what runc has of it; the rest stays.
+// A sandbox that CRI has given up is ended and then forgotten, with runc's remains of it; all else stays.
 //
 // SAF-197
 func TestASandboxThatWasGivenUpEnds(t *testing.T) {
@@ -43,7 +43,7 @@ func TestASandboxThatWasGivenUpEnds(t *testing.T) {
 	if got, want := r.left(), []string{"bbbb", "cccc"}; !slices.Equal(got, want) {
 		t.Errorf("left is what begins with %v, want %v", got, want)
 	}
-	// The order is part of what makes it right, see lostSandboxes.
+	// The order is essential, see lostSandboxes.
 	want := []string{"list what CRI made as sandboxes", "list leases", "list of CRI", "get " + lost, "kill " + lost,
 		"wait " + lost, "delete " + lost, "runc --root /run/containerd/runc/k8s.io delete --force " + lost,
 		"forget " + lost}

@@ -20,28 +20,28 @@ import (
 	"keelson.dev/services/nodeagent/internal/plainfile"
 )
 
-// EndOrphans ends and removes the sandboxes of which CRI knows nothing any more, what runc has of sandboxes and
-// containers of which containerd has no record, and the shims that serve nothing else, and returns their IDs. config is
-// the configuration that containerd tells with its status. What is being made, and what belongs to another containerd
-// of the machine, is not touched.
+// EndOrphans ends and removes the sandboxes that CRI no longer knows, runc's remains of sandboxes and containers
+// without a record in containerd, and the shims that serve nothing else, and returns their IDs. config is the
+// configuration that containerd reports with its status. It touches nothing that is being created or belongs to
+// another containerd of the machine.
 func (c *Client) EndOrphans(ctx context.Context, config string, listed Listed) (ended []string, err error) {
 	with, err := readSetup(config)
 	if err != nil || with.nothing() {
 		return nil, err
 	}
 	lost, failed := c.endLost(ctx, listed)
-	unrecorded, err := c.endUnrecorded(ctx, with) // what the end of the lost has left among it
+	unrecorded, err := c.endUnrecorded(ctx, with) // including what ending the lost ones has left
 	return append(lost, unrecorded...), errors.Join(failed, err)
 }
 
-// endUnrecorded ends that of which containerd has no record.
+// endUnrecorded ends what containerd has no record of.
 func (c *Client) endUnrecorded(ctx context.Context, with setup) (ended []string, err error) {
 	found, err := look(with)
 	problems := []error{err}
 	if found.nothing() {
 		return nil, err
 	}
-	recorded, err := c.recorded(ctx) // after the look, see orphans
+	recorded, err := c.recorded(ctx) // after look, see orphans
 	if err != nil {
 		return nil, errors.Join(append(problems, err)...)
 	}
@@ -61,7 +61,7 @@ func (c *Client) endUnrecorded(ctx context.Context, with setup) (ended []string,
 	return ended, errors.Join(append(problems, endShims(ctx, shims))...)
 }
 
-// findings is what one look finds of containers, whether containerd knows of them or not.
+// findings is what look finds of containers, whether containerd knows them or not.
 type findings struct {
 	bundles []string
 	folders []foldersOf
@@ -75,11 +75,11 @@ type foldersOf struct {
 
 func (f findings) nothing() bool { return len(f.folders) == 0 && len(f.shims) == 0 }
 
-// look returns what it could read, and what it could not.
+// look returns what it could read, and the errors for what it could not.
 func look(with setup) (findings, error) {
 	found := findings{bundles: []string{with.bundles}}
 	if resolved, err := filepath.EvalSymlinks(with.bundles); err == nil {
-		found.bundles = append(found.bundles, resolved) // runc notes the folder that it runs in
+		found.bundles = append(found.bundles, resolved) // runc records the resolved path
 	}
 	var problems []error
 	for _, r := range with.runcs {
@@ -102,7 +102,7 @@ func (c *Client) recorded(ctx context.Context) (map[string]bool, error) {
 	return ids, errors.Join(c.recordedContainers(ctx, ids), c.recordedSandboxes(ctx, ids))
 }
 
-// recordedContainers adds those that match one of the filters, all where there is none.
+// recordedContainers adds the containers that match one of the filters, or all without a filter.
 func (c *Client) recordedContainers(ctx context.Context, into map[string]bool, filters ...string) error {
 	stream, err := c.containers.ListStream(ctx, &containers.ListContainersRequest{Filters: filters})
 	for err == nil {
@@ -117,7 +117,8 @@ func (c *Client) recordedContainers(ctx context.Context, into map[string]bool, f
 	return fmt.Errorf("containerd: listing containers: %w", err)
 }
 
-// recordedSandboxes adds those that have no container of their own: which have is up to containerd's configuration.
+// recordedSandboxes adds the sandboxes without a container of their own: which ones depends on containerd's
+// configuration.
 func (c *Client) recordedSandboxes(ctx context.Context, into map[string]bool) error {
 	answer, err := c.sandboxes.List(ctx, &sandboxes.StoreListRequest{})
 	if err != nil && status.Code(err) != codes.Unimplemented {
@@ -129,7 +130,8 @@ func (c *Client) recordedSandboxes(ctx context.Context, into map[string]bool) er
 	return nil
 }
 
-// endOrphan lets runc end the processes of a container that it has noted. A folder without a note is all there is.
+// endOrphan makes runc end the processes of a container that it has recorded. Without a bundle, the folder is all
+// that exists.
 func (c *Client) endOrphan(ctx context.Context, r runc, f folder) error {
 	if f.bundle == "" {
 		return os.RemoveAll(filepath.Join(r.root, f.id))
@@ -139,7 +141,7 @@ func (c *Client) endOrphan(ctx context.Context, r runc, f folder) error {
 	return c.run(ctx, r.program, deletionArgs(r.root, f.id)...)
 }
 
-// list returns what runc has of this namespace's containers; nothing where it never had any.
+// list returns runc's folders of this namespace's containers; none if runc never had any.
 func (r runc) list() ([]folder, error) {
 	entries, err := os.ReadDir(r.root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -148,7 +150,7 @@ func (r runc) list() ([]folder, error) {
 	var out []folder
 	for _, entry := range entries {
 		info, err := entry.Info()
-		if err != nil || !info.IsDir() { // it has gone, or is nothing that runc makes
+		if err != nil || !info.IsDir() { // it has gone, or runc did not create it
 			continue
 		}
 		out = append(out, folder{id: entry.Name(), bundle: r.bundle(entry.Name()), since: info.ModTime()})
@@ -156,10 +158,10 @@ func (r runc) list() ([]folder, error) {
 	return out, nil
 }
 
-// noteSize is how much of a note is read at most: it holds the configuration of a container.
+// noteSize bounds how much of a record is read: it holds the configuration of a container.
 const noteSize = 16 << 20
 
-// bundle returns the bundle that runc has noted of a container; empty if it has noted none.
+// bundle returns the bundle that runc has recorded for a container; empty if none.
 func (r runc) bundle(id string) string {
 	file, err := plainfile.Root(r.root).Open(filepath.Join(r.root, id, "state.json"))
 	if err != nil {

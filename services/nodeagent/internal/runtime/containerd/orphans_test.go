@@ -16,12 +16,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// runcRoot is a folder as runc has it, and a containerd that lists the containers recorded.
+// runcRoot is a folder of runc, and a containerd that lists the recorded containers.
 type runcRoot struct {
 	*testing.T
 	*server
 	dir, config string
-	// listed are the sandboxes of CRI; unlisted says that it does not tell.
+	// listed are CRI's sandboxes; unlisted is CRI's error instead.
 	listed   []string
 	unlisted error
 }
@@ -48,7 +48,7 @@ func (r *runcRoot) mkdir(dir string) {
 	r.check(os.MkdirAll(dir, 0o700))
 }
 
-// note makes the folder of a container with the note that runc makes of its bundle.
+// note creates the folder of a container with runc's record of its bundle.
 func (r *runcRoot) note(id, state string) {
 	r.Helper()
 	r.mkdir(filepath.Join(r.dir, id))
@@ -61,7 +61,8 @@ func (r *runcRoot) stateOf(id string) string {
 		filepath.Join(filepath.Dir(filepath.Dir(r.dir)), "state", "io.containerd.runtime.v2.task", "k8s.io", id))
 }
 
-// sweep ends orphans and returns the commands that were run. A command of runc removes the folder of its last argument.
+// sweep ends orphans and returns the commands that were run. A runc command removes the folder of its last
+// argument.
 func (r *runcRoot) sweep() (ended []string, err error) {
 	r.Helper()
 	client := New(serve(r.T, r.server))
@@ -102,8 +103,8 @@ func (s containersServer) ListStream(r *containers.ListContainersRequest,
 	return s.called(stream.Context(), call)
 }
 
-// What runc has of containers that are recorded stays, whatever else lies there; the others go, by runc itself where it
-// has noted what to end.
+// runc's remains of recorded containers stay, regardless of what else is there; the others are removed, by runc
+// itself if it has recorded what to end.
 //
 // SAF-197
 func TestOrphansEnd(t *testing.T) {
@@ -111,10 +112,10 @@ func TestOrphansEnd(t *testing.T) {
 	id := func(c string) string { return strings.Repeat(c, 64) }
 	r.recorded = []string{id("a"), id("b")}
 	r.note(id("a"), r.stateOf(id("a")))    // runs
-	r.mkdir(filepath.Join(r.dir, id("b"))) // is being made
+	r.mkdir(filepath.Join(r.dir, id("b"))) // is being created
 	r.note(id("c"), r.stateOf(id("c")))    // was lost while it ran
-	r.mkdir(filepath.Join(r.dir, id("d"))) // was lost while it was made
-	r.note(id("e"), `{"config": {"lab`)    // was lost with half a note
+	r.mkdir(filepath.Join(r.dir, id("d"))) // was lost during its creation
+	r.note(id("e"), `{"config": {"lab`)    // was lost with half a record
 	r.note(id("f"), strings.ReplaceAll(r.stateOf(id("f")), "/state/", "/other/"))
 	outside := t.TempDir()
 	r.check(os.WriteFile(filepath.Join(outside, "kept"), nil, 0o600))
@@ -166,7 +167,7 @@ func TestNothingEndsWhileContainerdDoesNotTell(t *testing.T) {
 	}
 }
 
-// One that cannot be ended keeps no other from it, and is tried again.
+// An orphan that cannot be ended keeps no other from being ended, and is tried again.
 func TestOrphanThatDoesNotEnd(t *testing.T) {
 	r := newRuncRoot(t)
 	first, second := strings.Repeat("c", 64), strings.Repeat("d", 64)

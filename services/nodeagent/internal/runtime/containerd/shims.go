@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// listShims returns the shims that serve the containers of CRI of the containerd which listens at the endpoint.
+// listShims returns the shims that serve CRI's containers for the containerd that listens at the endpoint.
 func listShims(endpoint string) ([]shim, error) {
 	if endpoint == "" {
 		return nil, nil
@@ -28,7 +28,7 @@ func listShims(endpoint string) ([]shim, error) {
 	for _, process := range processes {
 		pid, err := strconv.Atoi(filepath.Base(process))
 		if err != nil {
-			continue // the pattern lets names through that only begin with a digit
+			continue // the pattern also matches names that only begin with a digit
 		}
 		if id, ok := shimOf(commandLine(pid), endpoint); ok {
 			out = append(out, shim{pid: pid, id: id, endpoint: endpoint})
@@ -46,14 +46,14 @@ func commandLine(pid int) []string {
 	return strings.Split(strings.TrimSuffix(string(content), "\x00"), "\x00")
 }
 
-// A shim that was asked to end is killed if it is still there after shimGrace.
+// A shim that was asked to end is killed if it still runs after shimGrace.
 const (
 	shimGrace = 2 * time.Second
 	shimLook  = 50 * time.Millisecond
 )
 
-// endShims asks shims to end, whatever they wait for, and kills those that do not: a shim that ends by itself takes its
-// socket with it. It returns when all are gone, or were killed.
+// endShims sends shims SIGTERM and kills those that do not end: a shim that ends on SIGTERM also removes its
+// socket. It returns when all are gone, or were killed.
 func endShims(ctx context.Context, shims []shim) error {
 	if len(shims) == 0 {
 		return nil
@@ -67,7 +67,7 @@ func endShims(ctx context.Context, shims []shim) error {
 	return errors.Join(append(problems, signalAll(shims, syscall.SIGKILL)...)...)
 }
 
-// signalAll sends a signal to the shims that are still there.
+// signalAll sends a signal to the shims that still run.
 func signalAll(shims []shim, signal syscall.Signal) (problems []error) {
 	for _, s := range shims {
 		problems = append(problems, s.signal(signal))
@@ -75,14 +75,14 @@ func signalAll(shims []shim, signal syscall.Signal) (problems []error) {
 	return problems
 }
 
-// signal sends a signal to the shim if it is still there.
+// signal sends a signal to the shim if it still runs.
 func (s shim) signal(signal syscall.Signal) error {
 	process, err := os.FindProcess(s.pid)
 	if err != nil {
 		return fmt.Errorf("finding the shim of %s: %w", s.id, err)
 	}
 	defer process.Release() //nolint:errcheck // there is nothing to be lost
-	// The process that was found is the shim only if it is still there after it was found.
+	// The process is the shim only if the shim is still alive after FindProcess.
 	if !s.alive() {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (s shim) signal(signal syscall.Signal) error {
 	return nil
 }
 
-// alive says whether the process is still this shim.
+// alive reports whether the process is still this shim.
 func (s shim) alive() bool {
 	id, ok := shimOf(commandLine(s.pid), s.endpoint)
 	return ok && id == s.id

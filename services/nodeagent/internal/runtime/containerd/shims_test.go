@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// standIn is set where the test binary itself stands in for a shim: to the signal that it does not heed, or to "none".
+// standIn is set if the test binary itself acts as a shim: to the signal that it ignores, or to "none".
 const standIn = "KEELSON_TEST_SHIM"
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// startShim starts a process that looks like a shim, and returns what waits for its end.
+// startShim starts a process that looks like a shim, and returns a function that waits for its end.
 func startShim(t *testing.T, id, endpoint, deafTo string) (wait func() syscall.Signal) {
 	self, err := os.Executable()
 	if err != nil {
@@ -53,8 +53,8 @@ func startShim(t *testing.T, id, endpoint, deafTo string) (wait func() syscall.S
 	}
 }
 
-// A shim that serves nobody is asked to end, and killed if it does not. One of a container or of a sandbox that
-// is recorded is let alone, and so is another containerd's.
+// A shim without a recorded container or sandbox is asked to end, and killed if it does not. Other shims are left
+// alone, and so are another containerd's.
 //
 // SAF-197
 func TestOrphanedShimsEnd(t *testing.T) {

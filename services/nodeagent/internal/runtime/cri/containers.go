@@ -45,11 +45,12 @@ func (r *Runtime) StopContainer(ctx context.Context, id string, timeout time.Dur
 	return ignoreNotFound("stopping container "+id, err)
 }
 
-// settled is how long the runtime may still be giving a start up, and the OCI runtime work on one that was given up.
+// settled is how long the runtime may still be abandoning a start, and the OCI runtime may still work on an
+// abandoned one.
 const settled = time.Second
 
-// RemoveContainer implements runtime.Containers. Where the runtime is containerd, what an interrupted start has left is
-// ended over its own API: before the removal of an instance that never started, since afterwards nobody knows of it,
+// RemoveContainer implements runtime.Containers. With containerd, it ends what an interrupted start has left over
+// containerd's own API: for an instance that never started before the removal, since afterwards its ID is unknown,
 // and for any other that cannot be removed.
 func (r *Runtime) RemoveContainer(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, shortCall)
@@ -176,7 +177,7 @@ func (r *Runtime) PullImage(ctx context.Context, ref string, auth *cri.AuthConfi
 	return answer.ImageRef, nil
 }
 
-// pullFailed tells the kinds of pull errors apart by the names that CRI gives them at the beginning of the message.
+// pullFailed distinguishes pull errors by the names that CRI puts at the beginning of the message.
 func pullFailed(ref string, err error) error {
 	doing := "pulling image " + ref
 	message := status.Convert(err).Message()
@@ -229,7 +230,7 @@ func (r *Runtime) ImageFs(ctx context.Context) (runtime.ImageFs, error) {
 	return runtime.ImageFs{}, nil
 }
 
-// told returns a figure of the runtime's; nil if it has not said it.
+// told returns a figure of the runtime; nil if the runtime does not report it.
 func told(v *cri.UInt64Value) *uint64 {
 	if v == nil {
 		return nil

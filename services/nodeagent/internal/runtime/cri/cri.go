@@ -21,7 +21,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime/containerd"
 )
 
-// How long calls may take. A stop has the grace period on top.
+// Time limits of calls. A stop may also take the grace period.
 const (
 	shortCall = 2 * time.Minute
 	createFor = 4 * time.Minute
@@ -35,7 +35,7 @@ const maxMessage = 16 << 20
 var reconnect = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
 	MaxDelay: 2 * time.Second}
 
-// Runtime speaks CRI; use Connect.
+// Runtime speaks CRI; create it with Connect.
 type Runtime struct {
 	conn    *grpc.ClientConn
 	runtime cri.RuntimeServiceClient
@@ -47,12 +47,12 @@ type Runtime struct {
 
 var _ runtime.Runtime = (*Runtime)(nil)
 
-// Connect returns a client of the runtime at an endpoint, for example unix:///run/containerd/containerd.sock. It does
-// not wait for the runtime: calls fail until it answers, and work again after it was restarted. Calls go through what
-// intercepts them.
+// Connect returns a client of the runtime at an endpoint, for example unix:///run/containerd/containerd.sock. It
+// does not wait for the runtime: calls fail until it answers, and work again after it was restarted. Calls pass
+// through the interceptors.
 func Connect(endpoint string, log *zap.Logger, intercept ...grpc.UnaryClientInterceptor) (*Runtime, error) {
 	conn, err := grpc.NewClient(endpoint,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // a unix socket of root: its file mode is the guard
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // a unix socket of root: its file mode protects it
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithAuthority("localhost"),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: time.Second}),
@@ -65,7 +65,7 @@ func Connect(endpoint string, log *zap.Logger, intercept ...grpc.UnaryClientInte
 		behind: containerd.New(conn), log: log}, nil
 }
 
-// CheckEndpoint says what is wrong with the form of an endpoint, or nil.
+// CheckEndpoint returns an error if the form of an endpoint is invalid.
 func CheckEndpoint(endpoint string) error {
 	if path, ok := strings.CutPrefix(endpoint, "unix://"); !ok || !strings.HasPrefix(path, "/") {
 		return fmt.Errorf("%q must have the form unix:///PATH", endpoint)
@@ -117,7 +117,7 @@ func (r *Runtime) Status(ctx context.Context) (runtime.Status, error) {
 	return out, nil
 }
 
-// handlers are sorted: the runtime tells them in another order each time.
+// handlers returns the handlers sorted: the runtime reports them in another order each time.
 func handlers(told []*cri.RuntimeHandler) []runtime.Handler {
 	out := make([]runtime.Handler, 0, len(told))
 	for _, h := range told {
@@ -128,7 +128,7 @@ func handlers(told []*cri.RuntimeHandler) []runtime.Handler {
 	return out
 }
 
-// cgroupDriver is empty for runtimes that are too old to say.
+// cgroupDriver returns an empty name for runtimes that are too old to report it.
 func (r *Runtime) cgroupDriver(ctx context.Context) string {
 	answer, err := r.runtime.RuntimeConfig(ctx, &cri.RuntimeConfigRequest{})
 	if err != nil || answer.GetLinux() == nil {
@@ -149,8 +149,8 @@ func (r *Runtime) UpdatePodCIDR(ctx context.Context, cidr string) error {
 	return failed("setting its Pod range", err)
 }
 
-// failed wraps an error of the runtime with what was being done; nil stays nil. The runtime's own sentence is kept
-// without the words that gRPC puts around it.
+// failed wraps an error of the runtime with the attempted action; nil stays nil. It keeps the runtime's own
+// sentence without the words that gRPC puts around it.
 func failed(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -172,7 +172,7 @@ func failed(doing string, err error) error {
 
 func notFound(err error) bool { return status.Code(err) == codes.NotFound }
 
-// ignoreNotFound is failed for calls to which what is gone is as good as done.
+// ignoreNotFound is failed for calls that are done if their object is gone.
 func ignoreNotFound(doing string, err error) error {
 	if notFound(err) {
 		return nil

@@ -9,8 +9,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
-// What the runtime tells of its handlers is in the order of their names, so that it changes only if they do, and each
-// has what it is able to do itself.
+// The handlers are sorted by name, so that the list changes only if they do, and each has its own features.
 func TestHandlers(t *testing.T) {
 	told := []*cri.RuntimeHandler{
 		{Name: "runc", Features: &cri.RuntimeHandlerFeatures{UserNamespaces: true}},

@@ -7,7 +7,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// EndOrphans implements runtime.Runtime. Where the runtime is not containerd, nothing is known of what lies behind it.
+// EndOrphans implements runtime.Runtime. It does nothing for runtimes other than containerd.
 func (r *Runtime) EndOrphans(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shortCall)
 	defer cancel()

@@ -26,8 +26,8 @@ func (r *Runtime) ListPods(ctx context.Context) ([]observed.Pod, error) {
 	return out, nil
 }
 
-// PodState implements runtime.Pods: the lists tell what there is, and one call each tells the rest. A Pod's start waits
-// for it twice, so what does not depend on each other is asked for at once.
+// PodState implements runtime.Pods: lists give the existing objects, and one call for each the rest. A Pod's start
+// waits for it twice, so independent calls run concurrently.
 func (r *Runtime) PodState(ctx context.Context, podUID string) (observed.Pod, error) {
 	pods, err := r.list(ctx, map[string]string{runtime.LabelPodUID: podUID})
 	if err != nil {
@@ -49,7 +49,7 @@ func (r *Runtime) PodState(ctx context.Context, podUID string) (observed.Pod, er
 	return *pod, nil
 }
 
-// together makes calls at the same time and returns when all of them have.
+// together makes calls concurrently and returns when all of them have returned.
 func together(calls ...func() error) error {
 	problems := make([]error, len(calls))
 	var all contained.Group
@@ -89,7 +89,7 @@ func (r *Runtime) list(ctx context.Context, labels map[string]string) (map[strin
 	return pods, nil
 }
 
-// of returns the entry of the Pod that the labels name. What carries no Pod UID is not the nodeagent's.
+// of returns the entry of the Pod that the labels name. Objects without a Pod UID are not the nodeagent's.
 func of(pods map[string]*observed.Pod, labels map[string]string) *observed.Pod {
 	uid := labels[runtime.LabelPodUID]
 	if uid == "" {
@@ -149,7 +149,7 @@ func (r *Runtime) fillSandboxes(ctx context.Context, pod *observed.Pod) error {
 	return nil
 }
 
-// fillContainers adds what the list does not tell. An instance that goes while it is asked for drops out.
+// fillContainers adds what the list does not contain. It drops an instance that disappears meanwhile.
 func (r *Runtime) fillContainers(ctx context.Context, pod *observed.Pod) error {
 	kept := pod.Containers[:0]
 	for i := range pod.Containers {
@@ -188,7 +188,7 @@ func fill(c *observed.Container, s *cri.ContainerStatus) {
 	}
 }
 
-// Watch implements runtime.Pods by the runtime's stream of container events.
+// Watch implements runtime.Pods with the runtime's stream of container events.
 func (r *Runtime) Watch(ctx context.Context, notify func(runtime.Event)) error {
 	stream, err := r.runtime.GetContainerEvents(ctx, &cri.GetEventsRequest{})
 	if err != nil {
@@ -217,7 +217,7 @@ func state(s cri.ContainerState) observed.ContainerState {
 	return observed.Unknown
 }
 
-// instant converts nanoseconds since 1970; 0 and less mean that it has not happened.
+// instant converts nanoseconds since 1970; 0 and less mean that the event has not happened.
 func instant(ns int64) time.Time {
 	if ns <= 0 {
 		return time.Time{}
@@ -244,8 +244,8 @@ func (r *Runtime) StopSandbox(ctx context.Context, id string) error {
 	return ignoreNotFound("stopping sandbox "+id, err)
 }
 
-// RemoveSandbox implements runtime.Sandboxes. If it fails, the sandbox's containers are removed one by one first, as
-// RemoveContainer does it.
+// RemoveSandbox implements runtime.Sandboxes. If the removal fails, it first removes the sandbox's containers one
+// by one, as RemoveContainer does.
 func (r *Runtime) RemoveSandbox(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, createFor)
 	defer cancel()

@@ -160,7 +160,7 @@ func (r *Runtime) UpdateContainer(ctx context.Context, id string, limits *cri.Li
 	return nil
 }
 
-// Limits returns the limits that a container's newest instance has been given; nil for one that there is not.
+// Limits returns the limits of a container's newest instance; nil if it has none.
 func (r *Runtime) Limits(podUID, name string) *cri.LinuxContainerResources {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -171,7 +171,7 @@ func (r *Runtime) Limits(podUID, name string) *cri.LinuxContainerResources {
 	return newest.limits
 }
 
-// newestLocked returns the newest instance of a container; nil if there is none.
+// newestLocked returns the newest instance of a container; nil if it has none.
 func (r *Runtime) newestLocked(podUID, name string) (newest *container) {
 	for _, c := range r.containers {
 		if c.PodUID == podUID && c.Name == name && (newest == nil || c.Attempt > newest.Attempt) {
@@ -186,7 +186,7 @@ func (r *Runtime) ReopenLog(ctx context.Context, id string) error {
 	return r.begin(ctx, "ReopenLog", r.nameOf(id))
 }
 
-// ExecSync implements runtime.Containers: by SetExec, or else with success.
+// ExecSync implements runtime.Containers: with SetExec's function, or else with success.
 func (r *Runtime) ExecSync(ctx context.Context, id string, command []string, timeout time.Duration) (runtime.ExecResult,
 	error) {
 	name := r.nameOf(id)
@@ -274,7 +274,7 @@ func (r *Runtime) RemoveImage(ctx context.Context, id string) error {
 	return nil
 }
 
-// SetImageFs says where images lie.
+// SetImageFs sets where images are stored.
 func (r *Runtime) SetImageFs(dir string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -291,7 +291,7 @@ func (r *Runtime) ImageFs(ctx context.Context) (runtime.ImageFs, error) {
 	return runtime.ImageFs{Dir: r.imageFs}, nil
 }
 
-// Write makes the newest instance of a container have written that much. It returns false if there is none.
+// Write sets how much the newest instance of a container has written. It returns false if it has none.
 func (r *Runtime) Write(podUID, name string, bytes, inodes int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

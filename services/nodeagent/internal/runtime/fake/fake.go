@@ -16,27 +16,27 @@ import (
 
 // Behavior is what the processes of an image do.
 type Behavior struct {
-	// RunFor ends a process by itself after this time with ExitCode; 0 lets it run until it is stopped.
+	// RunFor ends a process after this time with ExitCode; 0 lets it run until it is stopped.
 	RunFor   time.Duration
 	ExitCode int32
-	// StopTakes is how long a process takes to end after TERM. IgnoreTERM makes it end by KILL only.
+	// StopTakes is how long a process takes to end after TERM. With IgnoreTERM only KILL ends it.
 	StopTakes  time.Duration
 	IgnoreTERM bool
 	// StartError makes StartContainer fail; the instance then counts as exited with code 128.
 	StartError error
 }
 
-// Call is one call that the runtime got, or a signal that it sent (TERM and KILL).
+// Call is one call to the runtime, or a signal that it sent (TERM and KILL).
 type Call struct {
 	At time.Time
-	// Verb is the method's or signal's name, Object the container or Pod name that it was about.
+	// Verb is the method's or signal's name, Object the name of its container or Pod.
 	Verb   string
 	Object string
 }
 
-// Runtime is the runtime; use New.
+// Runtime is the fake runtime; create it with New.
 type Runtime struct {
-	mu         sync.Mutex // guards all below
+	mu         sync.Mutex // guards all fields below
 	serial     int
 	sandboxes  map[string]*sandbox
 	containers map[string]*container
@@ -61,8 +61,8 @@ type sandbox struct {
 
 type container struct {
 	observed.Container
-	// leftover is a process that a cut-off start has left: no call ends it, and nothing can be removed before it has
-	// ended.
+	// leftover is a process that an interrupted start has left: no call ends it, and nothing can be removed before it
+	// has ended.
 	leftover bool
 	behavior Behavior
 	limits   *cri.LinuxContainerResources
@@ -71,7 +71,7 @@ type container struct {
 	exited chan struct{}
 }
 
-// New returns an empty runtime that has the given images.
+// New returns an empty runtime with the given images.
 func New(images ...string) *Runtime {
 	r := &Runtime{
 		sandboxes: map[string]*sandbox{}, containers: map[string]*container{}, images: map[string]runtime.Image{},
@@ -85,21 +85,21 @@ func New(images ...string) *Runtime {
 	return r
 }
 
-// SetBehavior says what the processes of an image do from now on.
+// SetBehavior sets what the processes of an image do from now on.
 func (r *Runtime) SetBehavior(image string, b Behavior) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.behaviors[image] = b
 }
 
-// SetExec makes ExecSync answer by f.
+// SetExec makes ExecSync call f.
 func (r *Runtime) SetExec(f func(container string, command []string) (runtime.ExecResult, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.execs = f
 }
 
-// SetRegistry makes the registries refuse pulls by f.
+// SetRegistry makes pulls fail with the errors that f returns.
 func (r *Runtime) SetRegistry(f func(ref string, auth *cri.AuthConfig) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,16 +120,15 @@ func (r *Runtime) SetDelay(method string, d time.Duration) {
 	r.delays[method] = d
 }
 
-// SetDown makes every call fail with err until it is called with nil: the runtime's service does not answer, its
-// containers run on.
+// SetDown makes every call fail with err until it is called with nil: the runtime's service does not answer, but
+// its containers run on.
 func (r *Runtime) SetDown(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.down = err
 }
 
-// Exit ends the newest live instance of a container, as if its process had ended by itself. It returns false if there
-// is none.
+// Exit ends the newest live instance of a container, as if its process had exited. It returns false if it has none.
 func (r *Runtime) Exit(podUID, name string, code int32) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,8 +141,9 @@ func (r *Runtime) Exit(podUID, name string, code int32) bool {
 	return false
 }
 
-// Interrupt makes the newest instance of a container, which must be created or have exited, one whose start was cut
-// off: it is in the given state, has never started, and a process of it is left of which the runtime does not know.
+// Interrupt turns the newest instance of a container, which must be created or have exited, into one whose start
+// was interrupted: it is in the given state, has never started, and has left a process that the runtime does not
+// know.
 func (r *Runtime) Interrupt(podUID, name string, state observed.ContainerState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,7 +155,7 @@ func (r *Runtime) Interrupt(podUID, name string, state observed.ContainerState) 
 	}
 }
 
-// Kill ends the processes of an instance behind the runtime's back.
+// Kill ends the processes of an instance without the runtime's knowledge.
 func (r *Runtime) Kill(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,7 +166,7 @@ func (r *Runtime) Kill(id string) {
 	}
 }
 
-// LoseSandboxes makes all sandboxes of a Pod and what runs in them die, as in a reboot.
+// LoseSandboxes makes all sandboxes of a Pod and their containers die, as in a reboot.
 func (r *Runtime) LoseSandboxes(podUID string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -203,7 +203,7 @@ func (r *Runtime) Live(podUID, name string) int {
 	return n
 }
 
-// begin notes a call, waits its delay and returns the failure that is set for it.
+// begin records a call, waits its delay and returns the error that is set for it.
 func (r *Runtime) begin(ctx context.Context, method, object string) error {
 	r.mu.Lock()
 	r.noteLocked(method, object)
@@ -242,7 +242,7 @@ func (r *Runtime) notifyLocked(e runtime.Event) {
 	}
 }
 
-// exitLocked ends an instance that runs.
+// exitLocked ends a running instance.
 func (r *Runtime) exitLocked(c *container, code int32, reason string) {
 	if c.State != observed.Running {
 		return

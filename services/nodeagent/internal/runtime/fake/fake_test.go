@@ -13,7 +13,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime/fake"
 )
 
-// byCommand makes a fake's processes do what the suite's commands ask for.
+// byCommand makes a fake's processes do what the suite's commands require.
 type byCommand struct{ *fake.Runtime }
 
 func (r byCommand) CreateContainer(ctx context.Context, sandboxID string, config *cri.ContainerConfig,

@@ -25,7 +25,7 @@ func (r *Runtime) Status(ctx context.Context) (runtime.Status, error) {
 	return r.status, err
 }
 
-// EndOrphans implements runtime.Runtime: there is nothing behind this one.
+// EndOrphans implements runtime.Runtime: the fake has no orphans.
 func (r *Runtime) EndOrphans(ctx context.Context) error { return r.begin(ctx, "EndOrphans", "") }
 
 // UpdatePodCIDR implements runtime.Runtime.
@@ -104,7 +104,7 @@ func (r *Runtime) Watch(ctx context.Context, notify func(runtime.Event)) error {
 	}
 }
 
-// Handler is the one that the runtime has besides the default.
+// Handler is the runtime's only handler besides the default.
 const Handler = "runc"
 
 // RunSandbox implements runtime.Sandboxes.
