@@ -1,8 +1,9 @@
-// Package nodecertificates asks the API for the node's certificates (CertificateSigningRequests, certificates.k8s.io)
-// and renews them before they expire, as the kubelet does: the first client certificate by whatever a bootstrap
-// kubeconfig allows, the later ones as the node itself (connect.go), and the serving certificate of the node API for
-// the Node's addresses (serving.go). Package csr of client-go makes the requests, and its Manager knows when; which
-// pair an agent starts with is decided here (decide.go), and pairs are kept in one file each (store.go).
+// Package nodecertificates requests the node's certificates from the API (CertificateSigningRequests,
+// certificates.k8s.io) and renews them before they expire, as the kubelet does: the first client certificate with
+// the rights of a bootstrap kubeconfig, the later ones as the node itself (connect.go), and the serving certificate
+// of the node API for the Node's addresses (serving.go). client-go's package csr makes the requests, and its
+// Manager times them; this package decides with which pair an agent starts (decide.go), and keeps each pair in one
+// file (store.go).
 package nodecertificates
 
 import (
@@ -26,29 +27,30 @@ import (
 	"keelson.dev/kit/wakeup"
 )
 
-// clientFile is the name of the client certificate's file in the folder, that of the kubelet.
+// clientFile is the name of the client certificate's file in the folder, the same as the kubelet's.
 const clientFile = "kubelet-client-current.pem"
 
 // Client is the node's client certificate.
 type Client struct {
 	Settings
-	// Node is the node's name, Kubeconfig the file by which the agent speaks to the API.
+	// Node is the node's name, Kubeconfig the file with the agent's access to the API.
 	Node, Kubeconfig string
 	Log              *zap.Logger
-	// Failed counts the requests that came to nothing; it may be nil.
+	// Failed counts failed requests; it may be nil.
 	Failed certificate.Counter
 }
 
-// noticed is how soon after a renewal the connections under the old certificate are closed: the apiserver believes it
-// until it expires, and on an open connection no later. client-go looks at the files of a connection's certificate so
-// often; its own five minutes are longer than what is left of a certificate of the shortest time that there is.
+// noticed is how soon after a renewal the connections with the old certificate are closed: the apiserver accepts
+// the old certificate until it expires, and no longer on an open connection either. client-go checks the files of a
+// connection's certificate at this interval; its default of five minutes is longer than the remaining life of the
+// shortest-lived certificates.
 const noticed = 10 * time.Second
 
-// noticeSoon is for the connections that are made afterwards.
+// noticeSoon sets the interval for later connections.
 var noticeSoon = sync.OnceFunc(func() { transport.CertCallbackRefreshDuration = noticed })
 
-// Connect returns the agent's connection to the API once the node has a client certificate, for which it waits until
-// somebody has approved it, and renews that until ctx ends if that is wanted.
+// Connect returns the agent's connection to the API. It first waits until the node has a client certificate, which
+// an approver may have to approve, and renews the certificate until ctx ends if that is enabled.
 func (c Client) Connect(ctx context.Context) (*rest.Config, error) {
 	pairs, err := openStore(c.Dir, clientFile, c.Node, x509.ExtKeyUsageClientAuth)
 	if err != nil {
@@ -84,7 +86,7 @@ func (c Client) Connect(ctx context.Context) (*rest.Config, error) {
 	return c.keep(ctx, given, pairs)
 }
 
-// keep returns the connection by the pair of the store, and has that renewed if that is wanted.
+// keep returns a connection with the pair of the store, and renews the pair if that is enabled.
 func (c Client) keep(ctx context.Context, given *kubeconfigFile, pairs *store) (*rest.Config, error) {
 	own := func() (*rest.Config, error) {
 		return clientcmd.NewDefaultClientConfig(*given.as(pairs.file), nil).ClientConfig()
@@ -110,7 +112,7 @@ func (c Client) keep(ctx context.Context, given *kubeconfigFile, pairs *store) (
 	})
 }
 
-// source says where the pair comes from.
+// source returns where the pair comes from.
 func (c Client) source(given *kubeconfigFile, pairs *store) (from source, reason, err error) {
 	in := found{Node: c.Node, Now: time.Now(), Bootstrap: c.Bootstrap != "", Rotate: c.Rotate}
 	if in.Stored, err = pairs.read(); err != nil {
@@ -126,7 +128,7 @@ func (c Client) source(given *kubeconfigFile, pairs *store) (from source, reason
 	return from, reason, nil
 }
 
-// ask waits for the node's first certificate, and writes the kubeconfig that names it, which it returns.
+// ask waits for the node's first certificate, and writes and returns a kubeconfig that names it.
 func (c Client) ask(ctx context.Context, pairs *store) (*kubeconfigFile, error) {
 	by, err := readKubeconfig(c.Bootstrap)
 	if err == nil && by == nil {
@@ -160,7 +162,7 @@ func (c Client) ask(ctx context.Context, pairs *store) (*kubeconfigFile, error) 
 	return by, nil
 }
 
-// first is a store from which nothing is taken over, and that tells of the first pair that comes.
+// first is a store that ignores an existing pair and signals the first new one.
 type first struct {
 	*store
 	got wakeup.Signal
@@ -180,7 +182,7 @@ func (f first) Update(cert, key []byte) (*tls.Certificate, error) {
 	return fresh, err
 }
 
-// bootstrap is the connection by which the first certificate is asked for.
+// bootstrap returns the connection for requesting the first certificate.
 func (c Client) bootstrap() (*rest.Config, error) {
 	if c.Bootstrap == "" {
 		return nil, errors.New("the client certificate has expired, and no --" + flagBootstrap + " is given")
@@ -188,7 +190,7 @@ func (c Client) bootstrap() (*rest.Config, error) {
 	return c.read(flagBootstrap, c.Bootstrap)
 }
 
-// read is the connection of a kubeconfig.
+// read returns the connection of a kubeconfig.
 func (c Client) read(flag, file string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", file)
 	if err != nil {
@@ -197,8 +199,8 @@ func (c Client) read(flag, file string) (*rest.Config, error) {
 	return config, nil
 }
 
-// renew has a Manager of a store ask for a certificate whenever there is none of use or it is time for the next one,
-// until ctx ends, by the connection that connect returns.
+// renew starts a Manager that requests a certificate for a store whenever the store has no usable one or the next
+// one is due, until ctx ends, over the connection that connect returns.
 func (c Client) renew(ctx context.Context, config *certificate.Config,
 	connect func(current *tls.Certificate) (*rest.Config, error)) error {
 	config.Ctx, config.Name = &ctx, "client-certificate"

@@ -15,7 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// machine is one whose agent starts.
+// machine is a machine on which an agent starts.
 type machine struct {
 	*testing.T
 	Client
@@ -27,7 +27,7 @@ func newMachine(t *testing.T) *machine {
 		Kubeconfig: filepath.Join(dir, "kubeconfig"), Log: zap.NewNop()}}
 }
 
-// write makes a kubeconfig of a server that is not there.
+// write writes a kubeconfig for a server that does not exist.
 func (m *machine) write(file string, user *clientcmdapi.AuthInfo) {
 	m.Helper()
 	config := clientcmdapi.NewConfig()
@@ -40,7 +40,7 @@ func (m *machine) write(file string, user *clientcmdapi.AuthInfo) {
 	}
 }
 
-// What the kubeconfig says goes on as it is wherever that will do, and no bootstrap kubeconfig need be there then.
+// The agent uses the kubeconfig's user unchanged if that suffices, and needs no bootstrap kubeconfig then.
 func TestConnectAsGiven(t *testing.T) {
 	mesh := newAuthority(t)
 	certificate, key := mesh.sign(t, lasting())
@@ -62,7 +62,7 @@ func TestConnectAsGiven(t *testing.T) {
 	}
 }
 
-// The kubeconfig's certificate is renewed in the folder, from where the agent reads the later ones.
+// The kubeconfig's certificate is renewed in the folder, where the agent reads the later ones.
 func TestConnectSeeds(t *testing.T) {
 	mesh := newAuthority(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -83,7 +83,7 @@ func TestConnectSeeds(t *testing.T) {
 	if data, err := os.ReadFile(file); err != nil || !bytes.HasPrefix(data, certificate) {
 		t.Errorf("the folder holds %q, %v", data, err)
 	}
-	// The next agent finds a younger one there, and the kubeconfig's has expired meanwhile.
+	// The next agent finds a newer one there, and the kubeconfig's has expired meanwhile.
 	younger, youngerKey := mesh.sign(t, lastingFrom(time.Now()))
 	if _, err := openTest(t, m.Dir).Update(younger, youngerKey); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestConnectSeeds(t *testing.T) {
 	}
 }
 
-// What cannot be is said in one sentence that names the flag.
+// An impossible setting is refused with one sentence that names the flag.
 func TestConnectRefuses(t *testing.T) {
 	for _, row := range []struct {
 		name, kubeconfig, bootstrap string
@@ -141,5 +141,5 @@ func TestConnectEnds(t *testing.T) {
 	}
 }
 
-// lastingFrom is the certificate of node n from then on.
+// lastingFrom is the certificate of node n that begins then.
 func lastingFrom(from time.Time) *x509.Certificate { return leaf("n", from, from.Add(time.Hour)) }

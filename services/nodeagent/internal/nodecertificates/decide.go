@@ -12,39 +12,40 @@ import (
 )
 
 const (
-	// userPrefix and group are how the API knows a node.
+	// userPrefix and group identify a node to the API.
 	userPrefix = "system:node:"
 	group      = "system:nodes"
 )
 
-// found is what an agent with a certificate of its own to look after finds when it starts.
+// found is what an agent that maintains a certificate of its own finds when it starts.
 type found struct {
 	Node string
 	Now  time.Time
-	// Kubeconfig says that there is one, NamesPair that its user has a client certificate, which with its key is Named,
-	// in PEM. Stored is the pair of the agent's own folder. Either is empty where it could not be read.
+	// Kubeconfig means that the kubeconfig exists, NamesPair that its user has a client certificate; Named is that
+	// certificate with its key, in PEM. Stored is the pair in the agent's own folder. Either is empty if it could not
+	// be read.
 	Kubeconfig, NamesPair bool
 	Named, Stored         []byte
-	// Bootstrap says that there is a way to ask for a first certificate, Rotate that certificates are renewed.
+	// Bootstrap means that a first certificate can be requested, Rotate that certificates are renewed.
 	Bootstrap, Rotate bool
 }
 
-// source is where the certificate comes from with which the agent speaks to the API.
+// source is where the agent's client certificate comes from.
 type source string
 
 const (
-	// asGiven is what the kubeconfig says, for as long as it lasts.
+	// asGiven is the pair of the kubeconfig, until it expires.
 	asGiven source = "as given"
-	// fromStore is the pair of the agent's own folder.
+	// fromStore is the pair in the agent's own folder.
 	fromStore source = "from the store"
-	// seeded is the kubeconfig's pair, which becomes that of the folder, to be renewed there.
+	// seeded is the kubeconfig's pair, copied to the folder, to be renewed there.
 	seeded source = "seeded"
-	// asked is a new certificate, which a kubeconfig that is written names.
+	// asked is a new certificate, which a newly written kubeconfig names.
 	asked source = "asked"
 )
 
-// decide says where the certificate comes from, and why it is not the one that the kubeconfig names. A kubeconfig that
-// is not there means a new start, whatever is left in the folder: it may be of a mesh that is no more.
+// decide returns where the certificate comes from, and why it is not the one that the kubeconfig names. A missing
+// kubeconfig means a new start, even if the folder holds a pair: that may be of a mesh that no longer exists.
 func decide(f found) (source, error) {
 	if !f.Kubeconfig {
 		return asked, errors.New("there is no kubeconfig")
@@ -69,9 +70,9 @@ func decide(f found) (source, error) {
 	return asGiven, namedFault
 }
 
-// judge returns the pair of a PEM text that holds a certificate and its key, as far as it can be read, and why the node
-// cannot use it. That a certificate begins in the future is no fault of it: by which clock, the apiserver's or the
-// node's, nobody here knows.
+// judge returns the pair in a PEM text with a certificate and its key, as far as it can be read, and why the node
+// cannot use it. A start in the future is no reason: whether the apiserver's clock or the node's is wrong is
+// unknown.
 func judge(pair []byte, node string, usage x509.ExtKeyUsage, now time.Time) (*tls.Certificate, error) {
 	if len(pair) == 0 {
 		return nil, errors.New("there is no certificate with a key")
@@ -95,7 +96,7 @@ func judge(pair []byte, node string, usage x509.ExtKeyUsage, now time.Time) (*tl
 	return &read, nil
 }
 
-// clientRequest is what a node asks for to speak to the API.
+// clientRequest returns a node's request for a client certificate.
 func clientRequest(node string) *x509.CertificateRequest {
 	return &x509.CertificateRequest{Subject: pkix.Name{CommonName: userPrefix + node, Organization: []string{group}}}
 }

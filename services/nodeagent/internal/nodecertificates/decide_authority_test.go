@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/util/certificate"
 )
 
-// Only what another authority of the bundle than the first has signed is superseded.
+// A certificate is superseded only if an authority of the bundle other than the first has signed it.
 func TestSuperseded(t *testing.T) {
 	before, next, other := newAuthority(t), newAuthority(t), newAuthority(t)
 	pair, err := tls.X509KeyPair(before.sign(t, lasting()))
@@ -34,7 +34,7 @@ func TestSuperseded(t *testing.T) {
 	}
 }
 
-// The pair that is superseded is the node's until there is another one, and the file is left as it is meanwhile.
+// A superseded pair is the node's until another one arrives, and the file is left unchanged meanwhile.
 func TestRenewing(t *testing.T) {
 	before, next := newAuthority(t), newAuthority(t)
 	pairs := openTest(t, t.TempDir())

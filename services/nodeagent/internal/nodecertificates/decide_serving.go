@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// servingRequest is what a node with the addresses asks for to serve its API under them. It asks for nothing before it
-// has an IP address. What is no name in DNS is left out, so that the others get a certificate.
+// servingRequest returns a node's request for a certificate to serve its API at the addresses; nil before it has an
+// IP address. It leaves out names that are invalid in DNS, so that the others get a certificate.
 func servingRequest(node string, addresses []corev1.NodeAddress) *x509.CertificateRequest {
 	var names []string
 	var ips []netip.Addr
 	for _, a := range addresses {
-		// A host name may be an address: clients look for it among the addresses then.
+		// A host name may be an address: clients then look for it among the addresses.
 		if ip, err := netip.ParseAddr(a.Address); err == nil {
 			ips = append(ips, ip.Unmap().WithZone(""))
 			continue

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// addressesOf reads addresses of the form TYPE=ADDRESS, separated by spaces.
+// addressesOf parses addresses of the form TYPE=ADDRESS, separated by spaces.
 func addressesOf(text string) []corev1.NodeAddress {
 	var out []corev1.NodeAddress
 	for word := range strings.FieldsSeq(text) {
@@ -21,7 +21,7 @@ func addressesOf(text string) []corev1.NodeAddress {
 	return out
 }
 
-// A node asks for the names and addresses by which it is reached, in one order, each once.
+// A node requests the names and addresses at which it is reached, in one order, each once.
 func TestServingRequest(t *testing.T) {
 	for _, row := range []struct{ addresses, want string }{
 		{"", "nothing"},
@@ -57,7 +57,7 @@ func TestServingRequest(t *testing.T) {
 		if got != row.want {
 			t.Errorf("%s: %s, want %s", row.addresses, got, row.want)
 		}
-		// Whoever compares two requests finds them equal where nothing has changed, whatever the order.
+		// Requests for the same addresses are equal, regardless of their order.
 		slices.Reverse(addresses)
 		if again := servingRequest("n", addresses); !reflect.DeepEqual(request, again) {
 			t.Errorf("%s: in another order %+v, not %+v", row.addresses, again, request)

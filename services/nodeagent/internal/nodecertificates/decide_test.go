@@ -11,7 +11,7 @@ import (
 
 var day = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// What is of no use to a node is told from what is, and why.
+// A pair that the node cannot use is refused with the reason.
 func TestJudge(t *testing.T) {
 	mesh := newAuthority(t)
 	good := mesh.pair(t, leaf("n", day.Add(-time.Hour), day.Add(time.Second)))
@@ -19,7 +19,7 @@ func TestJudge(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		pair []byte
-		want string // what the fault says; empty: none
+		want string // the error; empty: none
 	}{
 		{"a second before its end", good, ""},
 		{"at its end", mesh.pair(t, leaf("n", day.Add(-time.Hour), day)),
@@ -48,7 +48,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// An agent starts with the newest pair that is of use, and asks for one only where it may and there is none.
+// An agent starts with the newest usable pair, and requests one only if it may and has none.
 func TestDecide(t *testing.T) {
 	mesh := newAuthority(t)
 	older := mesh.pair(t, leaf("n", day.Add(-2*time.Hour), day.Add(time.Hour)))

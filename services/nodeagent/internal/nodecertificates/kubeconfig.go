@@ -20,7 +20,7 @@ type kubeconfigFile struct {
 	user    *clientcmdapi.AuthInfo
 }
 
-// readKubeconfig returns nil if there is no such file. Files that it names need not be there.
+// readKubeconfig returns nil if the file does not exist. Files that it names may be missing.
 func readKubeconfig(file string) (*kubeconfigFile, error) {
 	config, err := clientcmd.LoadFromFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,23 +46,23 @@ func readKubeconfig(file string) (*kubeconfigFile, error) {
 	return out, nil
 }
 
-// namesPair says whether the user has a client certificate.
+// namesPair reports whether the user has a client certificate.
 func (k *kubeconfigFile) namesPair() bool {
 	return k.user.ClientCertificate != "" || len(k.user.ClientCertificateData) > 0
 }
 
-// pair returns the user's client certificate and its key; they are empty where a file of them cannot be read.
+// pair returns the user's client certificate and its key; empty if their files cannot be read.
 func (k *kubeconfigFile) pair() (certificate, key []byte) {
 	read := func(data []byte, file string) []byte {
 		if len(data) == 0 && file != "" {
-			data, _ = os.ReadFile(file) // judged as no certificate
+			data, _ = os.ReadFile(file) // an error counts as no certificate
 		}
 		return data
 	}
 	return read(k.user.ClientCertificateData, k.user.ClientCertificate), read(k.user.ClientKeyData, k.user.ClientKey)
 }
 
-// as returns the kubeconfig of the same apiserver for the user who has the pair.
+// as returns a kubeconfig for the same apiserver and the user with the pair.
 func (k *kubeconfigFile) as(pairFile string) *clientcmdapi.Config {
 	const name = "default"
 	config := clientcmdapi.NewConfig()
@@ -73,7 +73,7 @@ func (k *kubeconfigFile) as(pairFile string) *clientcmdapi.Config {
 	return config
 }
 
-// writeKubeconfig makes the file, or replaces it.
+// writeKubeconfig creates or replaces the file.
 func writeKubeconfig(file string, config *clientcmdapi.Config) error {
 	data, err := clientcmd.Write(*config)
 	if err != nil {

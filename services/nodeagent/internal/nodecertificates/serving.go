@@ -15,10 +15,10 @@ import (
 	"k8s.io/client-go/util/certificate"
 )
 
-// servingFile is the name of the serving certificate's file in the folder, that of the kubelet.
+// servingFile is the name of the serving certificate's file in the folder, the same as the kubelet's.
 const servingFile = "kubelet-server-current.pem"
 
-// errNoServing is what a client's handshake ends with.
+// errNoServing ends a client's handshake.
 var errNoServing = errors.New("the node has no serving certificate that is valid now: its request " +
 	"(kubectl get csr) has to be approved and signed")
 
@@ -27,26 +27,26 @@ type ServingConfig struct {
 	// Dir is the folder of the certificate, Node the node's name.
 	Dir, Node string
 	Client    kubernetes.Interface
-	// Authorities are by whom the node knows the apiserver: what the first has not signed, but another one, is asked
-	// for anew when the agent starts.
+	// Authorities are the authorities that the node trusts for the apiserver: when the agent starts, a certificate
+	// that another than the first of them has signed is requested again.
 	Authorities []*x509.Certificate
-	// Addresses are the Node's, as the API has them; none before it is registered.
+	// Addresses returns the Node's addresses in the API; none before it is registered.
 	Addresses func() []corev1.NodeAddress
-	// Given is what is shown while the node has no certificate that was signed for it; nil for nothing.
+	// Given returns the certificate to show while the node has no signed one; nil for none.
 	Given func() *tls.Certificate
-	// Failed counts the requests that came to nothing; it may be nil.
+	// Failed counts failed requests; it may be nil.
 	Failed certificate.Counter
 	Log    *zap.Logger
 }
 
-// Serving is the certificate of the node API, for which the node asks: first, before it expires, and when the node has
-// an address that it lacks. Until the next one is there, clients see the one before.
+// Serving maintains the certificate of the node API. The node requests it at first, before it expires, and when the
+// node has an address that it lacks. Until the next one arrives, clients see the one before.
 type Serving struct {
 	ServingConfig
 	manager certificate.Manager
 }
 
-// NewServing takes up the certificate that the folder holds, if that is of use. Nothing is asked before Run.
+// NewServing takes the certificate in the folder, if it is usable. It requests nothing before Run.
 func NewServing(c ServingConfig) (*Serving, error) {
 	pairs, err := openStore(c.Dir, servingFile, c.Node, x509.ExtKeyUsageServerAuth)
 	if err != nil {
@@ -70,7 +70,7 @@ func NewServing(c ServingConfig) (*Serving, error) {
 	return &Serving{c, manager}, nil
 }
 
-// Run asks for certificates until ctx ends. What there is goes on being shown.
+// Run requests certificates until ctx ends. The existing one is shown meanwhile.
 func (s *Serving) Run(ctx context.Context) {
 	if s.manager.Current() == nil {
 		s.Log.Info("asking for the serving certificate of the node API, which somebody has to approve")
@@ -83,8 +83,8 @@ func (s *Serving) Run(ctx context.Context) {
 	s.manager.Stop()
 }
 
-// awaitAddresses waits until there is something to ask for; false: ctx has ended. A Manager that is started before
-// forgets that a pair is wanted in place of the one that there is.
+// awaitAddresses waits until a certificate can be requested; false if ctx has ended. A Manager that is started
+// earlier forgets that it has to replace the existing pair.
 func (s *Serving) awaitAddresses(ctx context.Context) bool {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -98,7 +98,7 @@ func (s *Serving) awaitAddresses(ctx context.Context) bool {
 	return true
 }
 
-// Certificate returns the one to show to a client.
+// Certificate returns the certificate to show to a client.
 func (s *Serving) Certificate() (*tls.Certificate, error) {
 	if current := s.manager.Current(); current != nil {
 		return current, nil
@@ -109,7 +109,7 @@ func (s *Serving) Certificate() (*tls.Certificate, error) {
 	return nil, errNoServing
 }
 
-// telling is a store that tells of each pair that it takes.
+// telling is a store that logs each new pair.
 type telling struct {
 	*store
 	log *zap.Logger

@@ -32,33 +32,33 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// life is how long a serving certificate of a test lasts: the node asks for the next one when 70 to 90 percent are
-// over.
+// life is how long a serving certificate of a test lasts: the node requests the next one after 70 to 90 percent of
+// it.
 const life = 10 * time.Minute
 
-// The library waits after an error by the time of the last one, which may be of another bubble's clock.
+// After an error the library waits by the time of the last one, which may be from another bubble's clock.
 func init() { utilruntime.ErrorHandlers = nil }
 
-// served is a node whose requests a test approves, or does not.
+// served is a node whose requests a test may approve.
 type served struct {
 	*testing.T
 	serving *Serving
-	// mesh signs; authorities are by whom the node knows the apiserver.
+	// mesh signs; authorities are those that the node trusts for the apiserver.
 	mesh        *authority
 	authorities []*x509.Certificate
 	client      *fake.Clientset
 	told        *observer.ObservedLogs
 
-	mu        sync.Mutex // guards all below
+	mu        sync.Mutex // guards all fields below
 	addresses []corev1.NodeAddress
-	// asked is how often the node has asked, pending the newest request.
+	// asked is the number of requests, pending the newest one.
 	asked   int
 	pending *certificatesv1.CertificateSigningRequest
-	// failed is how many requests came to nothing.
+	// failed is the number of failed requests.
 	failed int
 }
 
-// Inc counts a request that came to nothing.
+// Inc counts a failed request.
 func (n *served) Inc() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -74,7 +74,7 @@ func newServed(t *testing.T, dir string, given func() *tls.Certificate) *served 
 	return n
 }
 
-// restart gives the node another agent.
+// restart replaces the node's agent.
 func (n *served) restart(dir string, given func() *tls.Certificate, log *zap.Logger) {
 	n.Helper()
 	var err error
@@ -90,7 +90,7 @@ func (n *served) restart(dir string, given func() *tls.Certificate, log *zap.Log
 	}
 }
 
-// run has the node ask, until what it returns is called.
+// run makes the node request certificates until stop is called.
 func (n *served) run() (stop func()) {
 	ctx, cancel := context.WithCancel(n.Context())
 	ended := make(chan struct{})
@@ -101,7 +101,7 @@ func (n *served) run() (stop func()) {
 	}
 }
 
-// ask names the request, of which the API then has no other: the client in memory watches all.
+// ask stores the request as the API's only one: the client in memory watches all.
 func (n *served) ask(action clienttesting.Action) (bool, runtime.Object, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -119,14 +119,14 @@ func (n *served) ask(action clienttesting.Action) (bool, runtime.Object, error) 
 	return true, request, n.client.Tracker().Create(resource, request, "")
 }
 
-// move gives the Node other addresses.
+// move changes the Node's addresses.
 func (n *served) move(addresses string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.addresses = addressesOf(addresses)
 }
 
-// request returns the newest, which must be the one of that number and is for these names and addresses.
+// request returns the newest request, which must have that number and these names and addresses.
 func (n *served) request(number int, want string) *certificatesv1.CertificateSigningRequest {
 	n.Helper()
 	n.mu.Lock()
@@ -158,7 +158,7 @@ func (n *served) parse(r *certificatesv1.CertificateSigningRequest) *x509.Certif
 	return request
 }
 
-// approve has the request signed, and returns the certificate.
+// approve signs the request and returns the certificate.
 func (n *served) approve(r *certificatesv1.CertificateSigningRequest) *x509.Certificate {
 	n.Helper()
 	request := n.parse(r)
@@ -184,8 +184,8 @@ func (n *served) approve(r *certificatesv1.CertificateSigningRequest) *x509.Cert
 	return certificate
 }
 
-// shows fails the test unless a client of the mesh that asks for the name is shown the certificate; none is wanted
-// where it is nil.
+// shows fails the test unless a client of the mesh that connects to the name gets the certificate; nil expects
+// none.
 func (n *served) shows(name string, want *x509.Certificate) {
 	n.Helper()
 	near, far := net.Pipe()
@@ -218,9 +218,9 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// A node asks for its serving certificate once it has addresses, shows it once it is signed, asks for the next one in
-// time and for another one when it has an address that is not in it. The one before is shown until the new one is
-// there, and as long as it lasts.
+// A node requests its serving certificate once it has addresses, shows it once it is signed, requests the next one
+// in time and another one when it has an address that the certificate lacks. It shows the previous one until the
+// new one arrives, and until it expires.
 func TestServing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -255,7 +255,7 @@ func TestServing(t *testing.T) {
 		pass(5 * time.Second)
 		third := n.request(3, "[n] [192.0.2.1 203.0.113.1]")
 		n.shows("n", certificate)
-		n.move("InternalIP=192.0.2.2 Hostname=n") // while nobody has decided about the third
+		n.move("InternalIP=192.0.2.2 Hostname=n") // while the third is not yet decided
 		pass(10 * time.Second)
 		fourth := n.request(4, "[n] [192.0.2.2]")
 		if third.Name == fourth.Name {
@@ -265,7 +265,7 @@ func TestServing(t *testing.T) {
 		pass(time.Second)
 		n.shows("192.0.2.2", certificate)
 
-		// The next agent goes on with it, and asks in its time.
+		// The next agent continues with it, and requests the next one in time.
 		stop()
 		n.restart(dir, nil, zap.NewNop())
 		stop = n.run()
@@ -281,7 +281,7 @@ func TestServing(t *testing.T) {
 	})
 }
 
-// What the node was given is shown until it has a certificate that was signed for it, and again when that has expired.
+// The given certificate is shown until the node has a signed one, and again when that has expired.
 func TestServingWhatIsGiven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newServed(t, t.TempDir(), nil)
@@ -305,8 +305,8 @@ func TestServingWhatIsGiven(t *testing.T) {
 	})
 }
 
-// Once the mesh has another authority, the next agent asks for a certificate of that at once, and shows the one before
-// until somebody has approved it. While the new authority does not sign, and after that, it asks for nothing.
+// Once the mesh has another authority, the next agent requests a certificate of it at once, and shows the previous
+// one until the request is approved. While the new authority does not sign, and after that, it requests nothing.
 func TestServingOfANewAuthority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -336,7 +336,7 @@ func TestServingOfANewAuthority(t *testing.T) {
 		restart(next, before)
 		n.request(2, "[n] [192.0.2.1]")
 		n.shows("n", certificate)
-		restart(next, before) // whoever is killed before it has the certificate asks again
+		restart(next, before) // an agent killed before it has the certificate requests it again
 		asked := n.request(3, "[n] [192.0.2.1]")
 		n.shows("n", certificate)
 		n.mesh = next
@@ -350,7 +350,7 @@ func TestServingOfANewAuthority(t *testing.T) {
 	})
 }
 
-// bundleOf are the certificates of authorities.
+// bundleOf returns the certificates of authorities.
 func bundleOf(authorities ...*authority) (bundle []*x509.Certificate) {
 	for _, a := range authorities {
 		bundle = append(bundle, a.certificate)
@@ -358,7 +358,7 @@ func bundleOf(authorities ...*authority) (bundle []*x509.Certificate) {
 	return bundle
 }
 
-// Requests that come to nothing are counted, and those alone.
+// Only failed requests are counted.
 func TestServingFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newServed(t, t.TempDir(), nil)
@@ -393,8 +393,8 @@ func TestServingFailures(t *testing.T) {
 	})
 }
 
-// A certificate that is of no use to the node, as one of another node or for clients, is not taken, whoever has signed
-// it.
+// A certificate that the node cannot use, because it is for another node or for clients, is refused, regardless of
+// its signer.
 func TestServingStore(t *testing.T) {
 	mesh := newAuthority(t)
 	dir := t.TempDir()

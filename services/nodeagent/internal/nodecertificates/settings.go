@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The flags, which are the kubelet's.
+// The flags, the same as the kubelet's.
 const (
 	flagBootstrap    = "bootstrap-kubeconfig"
 	flagDir          = "cert-dir"
@@ -15,15 +15,15 @@ const (
 	flagRotateServer = "rotate-server-certificates"
 )
 
-// Settings say which certificates the agent asks for itself.
+// Settings say which certificates the agent requests itself.
 type Settings struct {
-	// Bootstrap is a kubeconfig of whoever may ask for the node's first client certificate; empty for none.
+	// Bootstrap is a kubeconfig whose user may request the node's first client certificate; empty for none.
 	Bootstrap string
 	// Dir is the folder of the certificates.
 	Dir string
-	// Rotate says that the client certificate is renewed before it expires.
+	// Rotate renews the client certificate before it expires.
 	Rotate bool
-	// RotateServer says that the node asks for the certificate of its API, and renews it.
+	// RotateServer requests the certificate of the node API, and renews it.
 	RotateServer bool
 }
 
@@ -41,10 +41,10 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 			"kept in --cert-dir, and --tls-cert-file is shown until it is there, if given")
 }
 
-// Own says whether the agent looks after a client certificate of its own.
+// Own reports whether the agent maintains a client certificate of its own.
 func (s *Settings) Own() bool { return s.Bootstrap != "" || s.Rotate }
 
-// Validate says what is wrong with the flags, beside the kubeconfig that --kubeconfig names.
+// Validate returns an error if the flags are invalid. It does not check the kubeconfig that --kubeconfig names.
 func (s *Settings) Validate(kubeconfig string) error {
 	switch {
 	case s.Dir != "" && !filepath.IsAbs(s.Dir):

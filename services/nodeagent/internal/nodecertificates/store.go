@@ -17,15 +17,15 @@ import (
 	"keelson.dev/services/nodeagent/internal/wholefile"
 )
 
-// store keeps a node's certificate and its key in one file, which always holds a whole pair: the old one or the new
-// one. It implements certificate.Store.
+// store keeps a node's certificate and its key in one file, which always holds a complete pair: the old one or the
+// new one. It implements certificate.Store.
 type store struct {
 	file  string
 	node  string
 	usage x509.ExtKeyUsage
 }
 
-// openStore makes the folder of the file if it is missing, and removes what a write that was cut off has left there.
+// openStore creates the folder of the file if it is missing, and removes what an interrupted write has left there.
 func openStore(dir, name, node string, usage x509.ExtKeyUsage) (*store, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("making the folder of certificates: %w", err)
@@ -36,7 +36,7 @@ func openStore(dir, name, node string, usage x509.ExtKeyUsage) (*store, error) {
 	return &store{file: filepath.Join(dir, name), node: node, usage: usage}, nil
 }
 
-// read returns what the file holds, nothing if there is none.
+// read returns the contents of the file; nil if it does not exist.
 func (s *store) read() ([]byte, error) {
 	data, err := os.ReadFile(s.file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -45,7 +45,7 @@ func (s *store) read() ([]byte, error) {
 	return data, nil
 }
 
-// Current implements certificate.Store. A pair that is of no use is none, so that one is asked for that is.
+// Current implements certificate.Store. It treats an unusable pair as missing, so that another is requested.
 func (s *store) Current() (*tls.Certificate, error) {
 	data, err := s.read()
 	if err != nil {
@@ -58,8 +58,8 @@ func (s *store) Current() (*tls.Certificate, error) {
 	return current, nil
 }
 
-// Update implements certificate.Store. It refuses a pair that is of no use, whoever has signed it, and keeps what there
-// was.
+// Update implements certificate.Store. It refuses an unusable pair, regardless of its signer, and keeps the old
+// one.
 func (s *store) Update(cert, key []byte) (*tls.Certificate, error) {
 	data := joined(cert, key)
 	fresh, err := judge(data, s.node, s.usage, time.Now())
@@ -75,7 +75,7 @@ func (s *store) Update(cert, key []byte) (*tls.Certificate, error) {
 	return fresh, nil
 }
 
-// joined is a certificate and its key in one text, nothing if one of them is missing.
+// joined returns a certificate and its key in one text; nil if either is missing.
 func joined(certificate, key []byte) []byte {
 	if len(certificate) == 0 || len(key) == 0 {
 		return nil

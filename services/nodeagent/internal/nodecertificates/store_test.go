@@ -28,7 +28,7 @@ func lasting() *x509.Certificate {
 	return leaf("n", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
 }
 
-// What is no pair of use to the node is none: the library then asks for one, where it would give up otherwise.
+// An unusable pair counts as missing: the library then requests one, where it would give up otherwise.
 func TestCurrent(t *testing.T) {
 	mesh := newAuthority(t)
 	s := openTest(t, filepath.Join(t.TempDir(), "made", "here"))
@@ -60,7 +60,7 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// A pair of no use replaces none, and wherever an update is broken off there is one whole pair.
+// An unusable pair replaces none, and an update that is interrupted anywhere leaves one complete pair.
 func TestUpdate(t *testing.T) {
 	mesh := newAuthority(t)
 	dir := t.TempDir()

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/util/certificate"
 )
 
-// passing is a store whose pair is shown only until there is one of the authority that signs now, which is asked for at
-// once. The Manager knows that of a pair that comes from outside its store.
+// passing is a store whose pair is shown only until a pair of the current authority arrives, which is requested at
+// once. The Manager does that for a pair that comes from outside its store.
 type passing struct {
 	certificate.Store
 	pair []byte
@@ -24,7 +24,7 @@ func (passing) Current() (*tls.Certificate, error) {
 	return nil, new(certificate.NoCertKeyError("a certificate of the new authority is wanted"))
 }
 
-// Update implements certificate.Store. The pair itself is there.
+// Update implements certificate.Store. It does not write the pair itself again.
 func (p passing) Update(cert, key []byte) (*tls.Certificate, error) {
 	if !bytes.Equal(cert, p.pair) {
 		return p.Store.Update(cert, key)
@@ -36,8 +36,8 @@ func (p passing) Update(cert, key []byte) (*tls.Certificate, error) {
 	return &current, nil
 }
 
-// renewing returns the configuration of a Manager of the pairs in a store, which is not content with one of an
-// authority that signs no more. The bundle is by whom the node knows the apiserver.
+// renewing returns the configuration of a Manager for the pairs in a store that replaces a pair of an authority
+// that no longer signs. bundle are the authorities that the node trusts for the apiserver.
 func (s *store) renewing(as certificate.Store, bundle []*x509.Certificate) (*certificate.Config, error) {
 	current, err := s.Current()
 	var none *certificate.NoCertKeyError
@@ -55,7 +55,7 @@ func (s *store) renewing(as certificate.Store, bundle []*x509.Certificate) (*cer
 		BootstrapKeyPEM: pair}, nil
 }
 
-// Authorities are those by which a connection knows its server; none where it trusts whom the system trusts.
+// Authorities returns the authorities that a connection trusts for its server; none if it trusts the system's.
 func Authorities(config *rest.Config) ([]*x509.Certificate, error) {
 	config = rest.CopyConfig(config)
 	if err := rest.LoadTLSFiles(config); err != nil {

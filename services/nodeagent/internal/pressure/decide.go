@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// State is what is remembered from one pass to the next. Its loss costs time only: grace periods begin anew.
+// State is what passes remember. Its loss costs only time: grace periods start again.
 type State struct {
-	// since holds from when on a threshold is crossed without a break.
+	// since holds since when a threshold has been crossed without interruption.
 	since map[key]time.Time
 	// due holds the thresholds that were crossed for their grace period and are not relieved yet.
 	due map[key]bool
-	// last holds when each condition had a cause last.
+	// last holds when each condition last had a cause.
 	last map[corev1.NodeConditionType]time.Time
 	// victim is the Pod that was evicted last.
 	victim victim
@@ -23,12 +23,12 @@ type State struct {
 
 type victim struct {
 	uid types.UID
-	// until is when others are evicted although it has not come to its end.
+	// until is when others are evicted even if the victim has not ended.
 	until time.Time
 }
 
-// Resume takes over from the Node's status what an agent before has said: a condition stays for the transition period
-// from now.
+// Resume takes over the conditions that an earlier agent wrote in the Node's status: each stays for the transition
+// period from now.
 func (s State) Resume(conditions []corev1.NodeCondition, now time.Time) State {
 	s.last = maps.Clone(s.last)
 	if s.last == nil {
@@ -45,7 +45,7 @@ func (s State) Resume(conditions []corev1.NodeCondition, now time.Time) State {
 	return s
 }
 
-// Conditions returns what the node is short of, sorted.
+// Conditions returns the conditions for what the node is short of, sorted.
 func (s State) Conditions(transition time.Duration, now time.Time) []corev1.NodeConditionType {
 	var out []corev1.NodeConditionType
 	for condition, last := range s.last {
@@ -69,12 +69,12 @@ type Input struct {
 // Verdict is the decision about a node.
 type Verdict struct {
 	State State
-	// Relieve is the threshold to do something about now; nil if there is none.
+	// Relieve is the threshold to relieve now; nil if none.
 	Relieve *Threshold
 }
 
-// Decide finds out which thresholds are crossed and which of them is relieved first. A signal that could not be read
-// neither crosses nor relieves its thresholds.
+// Decide finds the crossed thresholds and which of them to relieve first. A signal that could not be read neither
+// crosses nor relieves its thresholds.
 func Decide(in Input) Verdict {
 	next := State{since: map[key]time.Time{}, due: map[key]bool{}, last: map[corev1.NodeConditionType]time.Time{},
 		victim: in.State.victim}
@@ -112,7 +112,7 @@ func Decide(in Input) Verdict {
 	return Verdict{State: next, Relieve: relieve}
 }
 
-// byUrgency puts what is short of memory first.
+// byUrgency puts thresholds of memory first.
 func byUrgency(all []Threshold) []Threshold {
 	out := slices.Clone(all)
 	slices.SortStableFunc(out, func(a, b Threshold) int {
@@ -128,7 +128,7 @@ func rank(last bool) int {
 	return 0
 }
 
-// Step is something that may relieve a node before a Pod is evicted.
+// Step is an action that may relieve a node before a Pod is evicted.
 type Step string
 
 // The steps.
@@ -137,8 +137,8 @@ const (
 	RemoveUnusedImages   Step = "remove images that nothing uses"
 )
 
-// Steps returns what may relieve a signal. Where images have a file system of their own, so have containers, and
-// nothing but Pods fills that of the node.
+// Steps returns what may relieve a signal. If images have a file system of their own, so do containers, and only
+// Pods fill the node's.
 func (s Signal) Steps(imagesApart bool) []Step {
 	switch s {
 	case ImageFsAvailable, ImageFsInodesFree:

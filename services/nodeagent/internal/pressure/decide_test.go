@@ -11,14 +11,14 @@ import (
 
 var begin = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// node is a node from pass to pass.
+// node keeps the state of a node between passes.
 type node struct {
 	rules Rules
 	state State
 }
 
-// pass looks at a time at how much is left of signals, each of a capacity of 1000, and tells what is done about it and
-// which conditions the node has.
+// pass decides at a time with what is left of signals, each of a capacity of 1000, and returns the action and the
+// node's conditions.
 func (n *node) pass(after time.Duration, left map[Signal]int64) string {
 	levels := map[Signal]Level{}
 	for signal, available := range left {
@@ -37,7 +37,7 @@ func (n *node) pass(after time.Duration, left map[Signal]int64) string {
 	return strings.Join(out, ", ")
 }
 
-// A threshold is crossed by what is below it, not by what is at it, and each signal has its condition.
+// A threshold is crossed by a level below it, not at it, and each signal has its condition.
 func TestThresholds(t *testing.T) {
 	for _, r := range []struct {
 		flag string
@@ -64,8 +64,8 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// A soft threshold says at once what is short, and does something only after its grace period without a break. What is
-// reclaimed must go beyond the threshold by the minimum, and the condition stays for five minutes after the last time.
+// A soft threshold sets the condition at once, and acts only after its grace period without interruption. The level
+// must exceed the threshold by the minimum reclaim, and the condition stays for five minutes after its last cause.
 func TestSoftMinimumAndTransition(t *testing.T) {
 	n := node{rules: rulesOf(t, "--eviction-hard=", "--eviction-soft=memory.available<100",
 		"--eviction-soft-grace-period=memory.available=90s", "--eviction-minimum-reclaim=memory.available=50")}
@@ -76,7 +76,7 @@ func TestSoftMinimumAndTransition(t *testing.T) {
 		want  string
 	}{
 		{0, 100, ""}, {10 * time.Second, 99, "MemoryPressure"},
-		{20 * time.Second, 100, "MemoryPressure"}, // a break: the period begins anew
+		{20 * time.Second, 100, "MemoryPressure"}, // an interruption: the period starts again
 		{30 * time.Second, 99, "MemoryPressure"},
 		{120*time.Second - 1, 99, "MemoryPressure"},
 		{120 * time.Second, 99, relieve},
@@ -93,8 +93,8 @@ func TestSoftMinimumAndTransition(t *testing.T) {
 	}
 }
 
-// What cannot be read neither crosses a threshold nor relieves it: the grace period runs on, and nobody is evicted for
-// what nobody knows.
+// A signal that cannot be read neither crosses a threshold nor relieves it: the grace period runs on, and no Pod is
+// evicted for an unknown level.
 func TestUnreadableSignal(t *testing.T) {
 	n := node{rules: rulesOf(t, "--eviction-hard=", "--eviction-soft=memory.available<100",
 		"--eviction-soft-grace-period=memory.available=20s")}
@@ -113,7 +113,7 @@ func TestUnreadableSignal(t *testing.T) {
 	}
 }
 
-// Of several thresholds memory comes first, and what Pods have of it is held to the same amount as the node's.
+// Of several thresholds memory comes first, and the memory of Pods has the same threshold as the node's.
 func TestUrgency(t *testing.T) {
 	n := node{rules: rulesOf(t, "--eviction-hard=nodefs.available<10%,memory.available<100,pid.available<7").HoldPods()}
 	all := map[Signal]int64{NodeFsAvailable: 0, MemoryAvailable: 500, AllocatableMemory: 99, PIDAvailable: 0}
@@ -136,7 +136,7 @@ func TestUrgency(t *testing.T) {
 	}
 }
 
-// An agent that starts keeps what the one before has said for the transition period, and nothing else.
+// An agent that starts keeps an earlier agent's conditions for the transition period, and nothing else.
 func TestResume(t *testing.T) {
 	state := State{}.Resume([]corev1.NodeCondition{{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue},
 		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},
@@ -162,7 +162,7 @@ func TestNoTransition(t *testing.T) {
 	}
 }
 
-// Dead containers and unused images go first, where they lie on the file system that is short.
+// Dead containers and unused images are removed first, if they are on the file system that is short.
 func TestSteps(t *testing.T) {
 	const both = "[remove containers that have ended remove images that nothing uses]"
 	for signal, want := range map[Signal][2]string{

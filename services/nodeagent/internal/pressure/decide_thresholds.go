@@ -7,11 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Signal names what a node may run short of, in the field's words.
+// Signal names what a node may run short of, as the kubelet's flags do.
 type Signal string
 
-// The signals. AllocatableMemory is what the Pods together leave of the memory that they may have; it follows from
-// MemoryAvailable and has no flag of its own.
+// The signals. AllocatableMemory is how much all Pods together leave of the memory allotted to them; it follows
+// from MemoryAvailable and has no flag of its own.
 const (
 	MemoryAvailable   Signal = "memory.available"
 	NodeFsAvailable   Signal = "nodefs.available"
@@ -22,11 +22,11 @@ const (
 	AllocatableMemory Signal = "allocatableMemory.available"
 )
 
-// signals are those that a flag may name, in the order in which they are relieved: memory is the most urgent.
+// signals are those that a flag may name, in the order in which they are relieved: memory is most urgent.
 var signals = []Signal{MemoryAvailable, NodeFsAvailable, ImageFsAvailable, NodeFsInodesFree, ImageFsInodesFree,
 	PIDAvailable}
 
-// starved is what a signal is about, as the API and messages name it.
+// starved is the resource of a signal, as the API and messages name it.
 type starved string
 
 const (
@@ -48,7 +48,7 @@ func (s Signal) starves() starved {
 	return storage
 }
 
-// condition is the one that the Node has while there is less than a threshold of the signal.
+// condition returns the Node condition that is true below a threshold of the signal.
 func (s Signal) condition() corev1.NodeConditionType {
 	switch s.starves() {
 	case memory:
@@ -59,14 +59,14 @@ func (s Signal) condition() corev1.NodeConditionType {
 	return corev1.NodeDiskPressure
 }
 
-// Amount is a quantity, or a part of a capacity.
+// Amount is a quantity, or a percentage of a capacity.
 type Amount struct {
 	Quantity resource.Quantity
-	// Percent of the capacity counts where it is not 0.
+	// Percent of the capacity applies if it is not 0.
 	Percent float64
 }
 
-// Of returns how much it is of a capacity.
+// Of returns the amount for a capacity.
 func (a Amount) Of(capacity int64) int64 {
 	if a.Percent != 0 {
 		return int64(float64(capacity) * a.Percent / 100)
@@ -78,14 +78,14 @@ func (a Amount) Of(capacity int64) int64 {
 type Threshold struct {
 	Signal Signal
 	Least  Amount
-	// Soft thresholds end Pods only after Grace, and leave them time to stop.
+	// Soft thresholds evict Pods only after Grace, and leave them time to stop.
 	Soft  bool
 	Grace time.Duration
-	// Reclaim is how much more than Least must be there until the signal counts as relieved.
+	// Reclaim is how much more than Least must be available before the signal counts as relieved.
 	Reclaim Amount
 }
 
-// key tells thresholds apart: a signal may have a hard and a soft one.
+// key identifies a threshold: a signal may have a hard and a soft one.
 type key struct {
 	signal Signal
 	soft   bool
@@ -93,21 +93,21 @@ type key struct {
 
 func (t Threshold) key() key { return key{t.Signal, t.Soft} }
 
-// Level is how a signal stands.
+// Level is the level of a signal.
 type Level struct {
-	// Available is left of Capacity: bytes, inodes or process IDs.
+	// Available is what is left of Capacity: bytes, inodes or process IDs.
 	Available, Capacity int64
 }
 
 // crossed reports whether less than the threshold is left.
 func (t Threshold) crossed(l Level) bool { return l.Available < t.Least.Of(l.Capacity) }
 
-// relieved reports whether as much is left as is wanted once the threshold was crossed.
+// relieved reports whether enough is left to end the relief of a crossed threshold.
 func (t Threshold) relieved(l Level) bool {
 	return l.Available >= t.Least.Of(l.Capacity)+t.Reclaim.Of(l.Capacity)
 }
 
-// Rules are a node's thresholds and what holds for all of them.
+// Rules are a node's thresholds and the settings that apply to all of them.
 type Rules struct {
 	Thresholds []Threshold
 	// MaxPodGrace bounds how long a Pod may take to stop for a soft threshold.
@@ -116,7 +116,7 @@ type Rules struct {
 	Transition time.Duration
 }
 
-// Headroom returns what of a machine's memory and storage is never free for Pods: they are evicted before.
+// Headroom returns how much of a machine's memory and storage Pods never get: they are evicted before.
 func (r Rules) Headroom(memoryBytes, storageBytes int64) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for _, t := range r.Thresholds {
@@ -131,7 +131,7 @@ func (r Rules) Headroom(memoryBytes, storageBytes int64) corev1.ResourceList {
 	return out
 }
 
-// HoldPods adds the thresholds of what all Pods together leave of the memory that they may have.
+// HoldPods adds the thresholds for the memory allotted to all Pods together.
 func (r Rules) HoldPods() Rules {
 	all := make([]Threshold, 0, len(r.Thresholds)+1)
 	for _, t := range r.Thresholds {

@@ -16,21 +16,22 @@ import (
 	"keelson.dev/services/nodeagent/internal/qos"
 )
 
-// Usage is how much of what the node is short of somebody uses: bytes, inodes or process IDs.
+// Usage is how much a Pod uses of what the node is short of: bytes, inodes or process IDs.
 type Usage struct {
 	Pod int64
-	// Containers holds, by name, the containers' own parts, where they are known.
+	// Containers holds the containers' own shares by name, if they are known.
 	Containers map[string]int64
 }
 
 // Pod is a Pod of the node.
 type Pod struct {
 	*corev1.Pod
-	// Static Pods are from files of the node.
+	// Static Pods come from files of the node.
 	Static bool
-	// Ending Pods fail as a whole already, or the API has forgotten them; Ended ones hold nothing of the node any more.
+	// Ending Pods are failing as a whole already, or the API has forgotten them; Ended ones hold nothing of the node
+	// any more.
 	Ending, Ended bool
-	// Running are its instances that run, the newest of each container first.
+	// Running are its running instances, the newest of each container first.
 	Running []observed.Container
 	Usage   Usage
 }
@@ -40,7 +41,7 @@ func (p *Pod) evictable() bool {
 	return !p.Ending && !p.Ended && !podview.IsTerminal(p.Pod) && !qos.IsCritical(p.Pod, p.Static)
 }
 
-// request is what the Pod may count on of what is starved.
+// request returns how much of the starved resource the Pod requests.
 func (p *Pod) request(what starved) int64 {
 	if what != memory && what != storage {
 		return 0
@@ -54,21 +55,21 @@ func (p *Pod) priority() int32 {
 	return ptr.Deref(p.Spec.Priority, 0)
 }
 
-// Eviction is the end of a Pod for the node's sake.
+// Eviction ends a Pod for the node's sake.
 type Eviction struct {
 	Pod *Pod
 	Why podstate.Outcome
 }
 
-// The grace of an eviction: the least one for a hard threshold, and no less for a soft one. A victim that has not come
-// to its end some time after its grace is no longer waited for.
+// leastGrace is the grace for a hard threshold, and the minimum for a soft one. A victim that has not ended cleanUp
+// after its grace is no longer waited for.
 const (
 	leastGrace = time.Second
 	cleanUp    = 30 * time.Second
 )
 
-// Evict chooses at most one Pod whose end relieves a threshold: nobody while the one before is still on its way. The
-// State that comes with it is to be remembered.
+// Evict chooses at most one Pod whose end relieves a threshold; none while the previous victim is still ending. The
+// returned State is to be remembered.
 func Evict(t Threshold, level Level, pods []Pod, in Input) (*Eviction, State) {
 	next := in.State
 	if waits(next.victim, pods, in.Now) {
@@ -86,13 +87,14 @@ func Evict(t Threshold, level Level, pods []Pod, in Input) (*Eviction, State) {
 	}}, next
 }
 
-// waits reports whether the victim before still holds what its end is to relieve.
+// waits reports whether the previous victim still holds what its end is to relieve.
 func waits(v victim, pods []Pod, now time.Time) bool {
 	return now.Before(v.until) && slices.ContainsFunc(pods, func(p Pod) bool { return p.UID == v.uid && !p.Ended })
 }
 
-// candidatesOf returns who may be evicted, the first one first: who uses more than requested before who does not, then
-// lower priority, then who uses more beyond the request. Process IDs cannot be requested: only priority and use count.
+// candidatesOf returns the Pods that may be evicted, in order: Pods that use more than they requested before those
+// that do not, then by lower priority, then by usage beyond the request. Process IDs cannot be requested: only
+// priority and usage count.
 func candidatesOf(what starved, pods []Pod) []Pod {
 	var out []Pod
 	for _, p := range pods {
@@ -112,7 +114,7 @@ func candidatesOf(what starved, pods []Pod) []Pod {
 	return out
 }
 
-// graceOf is how long the Pod may take to stop.
+// graceOf returns how long the Pod may take to stop.
 func graceOf(t Threshold, pod *corev1.Pod, most time.Duration) time.Duration {
 	if !t.Soft {
 		return leastGrace

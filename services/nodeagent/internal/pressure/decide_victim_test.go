@@ -16,7 +16,8 @@ import (
 
 const gi = 1 << 30
 
-// podOf is a Pod of a priority that requests an amount of memory and of disk, "" for none, and uses some of it.
+// podOf is a Pod of a priority that requests an amount of memory and of disk, "" for none, and uses a multiple of
+// it.
 func podOf(name string, priority int32, request string, used float64) Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},
 		Spec: corev1.PodSpec{Priority: &priority, Containers: []corev1.Container{{Name: "m"}}}}
@@ -72,7 +73,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Whom nothing may or need be done to.
+// Which Pods may be evicted.
 func TestEvictable(t *testing.T) {
 	change := func(edit func(*Pod)) Pod {
 		p := podOf("p", 0, "", 1)
@@ -101,7 +102,7 @@ func TestEvictable(t *testing.T) {
 
 var hardMemory = Threshold{Signal: MemoryAvailable, Least: Amount{Quantity: resource.MustParse("100Mi")}}
 
-// One Pod goes at a time: nobody else while the one before has not come to its end, until 30 seconds after its grace.
+// One Pod is evicted at a time: no other before the previous one has ended, or 30 seconds after its grace.
 func TestOneAtATime(t *testing.T) {
 	pods := []Pod{podOf("first", 0, "", 2), podOf("second", 0, "", 1)}
 	in := Input{Now: begin}
@@ -131,7 +132,7 @@ func TestOneAtATime(t *testing.T) {
 	}
 }
 
-// A hard threshold leaves a second, a soft one the lesser of the Pod's period and the bound, and no less.
+// A hard threshold grants a second, a soft one the lesser of the Pod's period and the bound, and at least a second.
 func TestGrace(t *testing.T) {
 	soft := hardMemory
 	soft.Soft = true
@@ -160,7 +161,7 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// SAF-070: what an evicted Pod is told, in the field's words.
+// SAF-070: the message of an evicted Pod, as the kubelet words it.
 func TestMessage(t *testing.T) {
 	p := podOf("p", 0, "1Gi", 2)
 	p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "within"}, corev1.Container{Name: "unknown"})
@@ -191,7 +192,7 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// While the node is short of something, only some Pods come in.
+// While the node is short of something, it admits only some Pods.
 func TestAdmit(t *testing.T) {
 	const mem, disk, pid = corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure
 	tolerant := podOf("p", 0, "", 0)
@@ -220,7 +221,7 @@ func TestAdmit(t *testing.T) {
 		for _, p := range kinds {
 			why := Admit(p.Pod, p.Static, r.conditions)
 			admitted = append(admitted, why == nil)
-			// SAF-070: a refusal is not among the cases of the condition.
+			// SAF-070: the condition does not apply to a refusal.
 			if why != nil && (why.Reason != "Evicted" || why.Message != r.message || why.Disruption) {
 				t.Errorf("%v: %+v, want %q", r.conditions, why, r.message)
 			}
@@ -231,8 +232,8 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// SCH-068, SCH-069: whatever there is on a node, at most one Pod goes in a pass, never a critical one, nobody within
-// its request while others are beyond theirs, and nobody of those beyond while another of lower priority is.
+// SCH-068, SCH-069: in any state of a node, at most one Pod is evicted in a pass, never a critical one, none within
+// its request while others exceed theirs, and of those none while another of lower priority exceeds its request.
 func TestEvictProperties(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	priorities, requests := []int32{-5, 0, 7, 1999999999, 2000000000, 2000001000}, []string{"", "512Mi", "1Gi"}

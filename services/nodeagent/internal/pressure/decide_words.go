@@ -13,8 +13,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/qos"
 )
 
-// message says why a Pod is evicted, in the field's words: what the node was short of, and which of its containers use
-// more of that than they requested.
+// message says why a Pod is evicted, as the kubelet words it: what the node was short of, and which of the Pod's
+// containers use more of that than they requested.
 func message(t Threshold, level Level, pod *Pod) string {
 	what := t.Signal.starves()
 	var out strings.Builder
@@ -37,8 +37,8 @@ func message(t Threshold, level Level, pod *Pod) string {
 
 func binary(n int64) string { return resource.NewQuantity(n, resource.BinarySI).String() }
 
-// Admit returns why a node that is short of something refuses a Pod; nil takes it in. Critical Pods come in always, and
-// if only memory is short those that have requested something, or tolerate it.
+// Admit returns why a node that is short of something refuses a Pod; nil admits it. Critical Pods are always
+// admitted and, if only memory is short, so are those that have requested something or tolerate the condition.
 func Admit(pod *corev1.Pod, static bool, conditions []corev1.NodeConditionType) *podstate.Outcome {
 	if len(conditions) == 0 || qos.IsCritical(pod, static) {
 		return nil

@@ -13,18 +13,18 @@ import (
 
 // Meter measures what Pods use.
 type Meter struct {
-	// Cgroups reads memory and processes; a cgroup.Tree does.
+	// Cgroups reads memory and processes; cgroup.Tree implements it.
 	Cgroups interface {
 		PodUsage(pod *corev1.Pod) (cgroup.Usage, error)
 		ContainerUsage(pod *corev1.Pod, id string) (cgroup.Usage, error)
 	}
 	Disk diskusage.Meter
-	// ImagesApart reports whether what containers write lies on another file system than volumes and logs.
+	// ImagesApart reports whether what containers write is on another file system than volumes and logs.
 	ImagesApart func(ctx context.Context) (bool, error)
 }
 
-// Measure returns how much of what the signal is about a Pod uses. A Pod without a cgroup uses nothing. Where it fails
-// it returns what it has found so far, with the error.
+// Measure returns how much a Pod uses of the signal's resource. A Pod without a cgroup uses nothing. On an error it
+// also returns what it has found so far.
 func (m Meter) Measure(ctx context.Context, pod *Pod, s Signal) (Usage, error) {
 	switch what := s.starves(); what {
 	case storage, inodes:
@@ -54,7 +54,7 @@ func absent(usage cgroup.Usage, err error) (cgroup.Usage, error) {
 	return usage, err
 }
 
-// disk counts only what lies on the file system of the signal.
+// disk counts only what is on the signal's file system.
 func (m Meter) disk(ctx context.Context, pod *Pod, s Signal, what starved) (Usage, error) {
 	apart, err := m.ImagesApart(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (m Meter) disk(ctx context.Context, pod *Pod, s Signal, what starved) (Usag
 	return out, err
 }
 
-// parts are those of a Pod that lie on the file system of the signal.
+// parts returns the parts of a Pod that are on the signal's file system.
 func (s Signal) parts(imagesApart bool) diskusage.Parts {
 	onImages := s == ImageFsAvailable || s == ImageFsInodesFree
 	return diskusage.Parts{Files: !imagesApart || !onImages, Layers: !imagesApart || onImages}

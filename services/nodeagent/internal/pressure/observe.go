@@ -13,20 +13,20 @@ import (
 	"keelson.dev/services/nodeagent/internal/stats"
 )
 
-// Host tells how a machine stands.
+// Host reads the signals of a machine.
 type Host struct {
 	// Proc is the proc file system, NodeFs a folder on the file system of Pods.
 	Proc, NodeFs string
 	// ImageFs returns a folder on the file system of images and of what containers write.
 	ImageFs func(ctx context.Context) (string, error)
-	// Pods reads what all Pods use together; PodMemory is what they may have, in bytes.
+	// Pods reads what all Pods use together; PodMemory is the memory allotted to them, in bytes.
 	Pods      func() (cgroup.Usage, error)
 	PodMemory int64
-	// MaxPIDs is how many processes and threads there may be.
+	// MaxPIDs is the maximum number of processes and threads.
 	MaxPIDs int64
 }
 
-// Levels reads the signals that thresholds are about, with the faults of those that could not be read.
+// Levels reads the signals of the thresholds, and returns the errors of those that could not be read.
 func (h *Host) Levels(ctx context.Context, thresholds []Threshold) (map[Signal]Level, error) {
 	out := map[Signal]Level{}
 	var problems []error
@@ -65,7 +65,8 @@ func (h *Host) level(ctx context.Context, s Signal) (Level, error) {
 	return Level{}, fmt.Errorf("signal %s is not known", s)
 }
 
-// allocatable is measured against the machine's memory, as the threshold of memory.available is that it goes with.
+// allocatable is measured against the machine's memory, like the threshold of memory.available from which its own
+// derives.
 func (h *Host) allocatable() (Level, error) {
 	total, _, err := stats.HostMemory(h.Proc)
 	if err != nil {
@@ -78,7 +79,8 @@ func (h *Host) allocatable() (Level, error) {
 	return Level{Available: max(h.PodMemory-int64(usage.WorkingSet), 0), Capacity: total}, nil
 }
 
-// ImagesApart reports whether images and what containers write lie on another file system than Pods' volumes and logs.
+// ImagesApart reports whether images and what containers write are on another file system than Pods' volumes and
+// logs.
 func (h *Host) ImagesApart(ctx context.Context) (bool, error) {
 	dir, err := h.ImageFs(ctx)
 	if err != nil {
@@ -94,7 +96,7 @@ func (h *Host) ImagesApart(ctx context.Context) (bool, error) {
 	return node.Dev != images.Dev, nil
 }
 
-// fileSystem reads a file system's bytes or inodes. One that does not count inodes has enough of them.
+// fileSystem reads a file system's bytes or inodes. One that does not count inodes always has enough.
 func fileSystem(dir string, inodes bool) (Level, error) {
 	space, err := diskusage.SpaceOf(dir)
 	switch {

@@ -13,7 +13,7 @@ import (
 	"keelson.dev/kit/seconds"
 )
 
-// The flags, those of the kubelet.
+// The flags, the same as the kubelet's.
 const (
 	flagHard       = "eviction-hard"
 	flagSoft       = "eviction-soft"
@@ -23,7 +23,7 @@ const (
 	flagTransition = "eviction-pressure-transition-period"
 )
 
-// Settings are the flags as they were given; Rules is what they mean.
+// Settings are the flags as given; Rules parses them.
 type Settings struct {
 	Hard, Soft, SoftGrace, Reclaim []string
 	// MaxPodGrace is in seconds.
@@ -31,7 +31,7 @@ type Settings struct {
 	Transition  time.Duration
 }
 
-// DefaultSettings are those of a node on which nothing is said.
+// DefaultSettings returns the settings of a node without flags.
 func DefaultSettings() Settings {
 	return Settings{
 		Hard: []string{"memory.available<100Mi", "nodefs.available<10%", "nodefs.inodesFree<5%",
@@ -58,7 +58,7 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 		"how long the node says that it is short of something after it was")
 }
 
-// Validate says what is wrong with the flags.
+// Validate returns an error if the flags are invalid.
 func (s *Settings) Validate() error {
 	if _, err := s.Rules(); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (s *Settings) Validate() error {
 	return nil
 }
 
-// Rules returns what the flags say.
+// Rules returns the rules that the flags define.
 func (s *Settings) Rules() (Rules, error) {
 	rules := Rules{MaxPodGrace: seconds.Of(s.MaxPodGrace), Transition: s.Transition}
 	graces, err := pairs(flagSoftGrace, s.SoftGrace, "=", parseGrace)
@@ -113,7 +113,7 @@ func (s *Settings) Rules() (Rules, error) {
 	return rules, nil
 }
 
-// thresholds reads those of a flag, in the order of the signals; those that are switched off are among them.
+// thresholds parses the thresholds of a flag, in the order of the signals, including those that are switched off.
 func thresholds(flag string, texts []string, reclaims map[Signal]Amount) ([]Threshold, error) {
 	leasts, err := pairs(flag, texts, "<", parseAmount)
 	if err != nil {
@@ -128,7 +128,7 @@ func thresholds(flag string, texts []string, reclaims map[Signal]Amount) ([]Thre
 	return out, nil
 }
 
-// pairs reads a flag whose elements are a signal and a value. Of several values of a signal the last one holds.
+// pairs parses a flag whose elements are a signal and a value. The last value of a signal wins.
 func pairs[V any](flag string, texts []string, separator string, parse func(string) (V, error)) (map[Signal]V, error) {
 	out := map[Signal]V{}
 	for _, text := range texts {
@@ -149,7 +149,7 @@ func pairs[V any](flag string, texts []string, separator string, parse func(stri
 	return out, nil
 }
 
-// off reports whether a threshold is switched off: none of the capacity, or all of it, as the field has it.
+// off reports whether a threshold is switched off: none of the capacity, or all of it, as in the kubelet.
 func (a Amount) off() bool { return a.Percent == 100 || a.Percent == 0 && a.Quantity.IsZero() }
 
 func parseAmount(text string) (Amount, error) {

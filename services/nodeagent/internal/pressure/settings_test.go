@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// rulesOf returns what flags mean.
+// rulesOf returns the rules that flags define.
 func rulesOf(t *testing.T, args ...string) Rules {
 	t.Helper()
 	s := DefaultSettings()
@@ -39,7 +39,7 @@ func (t Threshold) text() string {
 	return out
 }
 
-// The defaults are the field's, a flag replaces all of them, and what is switched off is left out.
+// The defaults are the kubelet's, a flag replaces all of them, and thresholds that are switched off are left out.
 func TestRules(t *testing.T) {
 	for _, r := range []struct {
 		args []string
@@ -78,7 +78,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The headroom is that of hard thresholds of memory and of the node's disk, and of nothing else.
+// The headroom consists only of the hard thresholds of memory and of the node's disk.
 func TestHeadroom(t *testing.T) {
 	for _, r := range []struct {
 		args            []string

@@ -1,6 +1,6 @@
-// Package pressure keeps a node from running out of memory, disk, inodes and process IDs: it says in conditions what is
-// short, removes what nobody needs, and then evicts one Pod at a time. What to do is decided by pure functions
-// (decide*.go) from how the node stands; the Watcher reads that and acts.
+// Package pressure keeps a node from running out of memory, disk, inodes and process IDs: it reports shortages in
+// conditions, removes unused containers and images, and then evicts one Pod at a time. Pure functions (decide*.go)
+// decide from the state of the node; the Watcher reads that state and acts.
 package pressure
 
 import (
@@ -17,22 +17,22 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// every is how often the node is looked at.
+// every is how often the node is checked.
 const every = 10 * time.Second
 
-// Config is what a Watcher works with.
+// Config is what a Watcher needs.
 type Config struct {
 	Log   *zap.Logger
 	Rules Rules
 	Host  *Host
-	// Stored returns the conditions that the API has of the node.
+	// Stored returns the node's conditions in the API.
 	Stored func() []corev1.NodeCondition
-	// Changed is called when the node's own conditions have become others.
+	// Changed is called when the node's conditions have changed.
 	Changed func()
-	// Pods returns the Pods of the node; Measure how much of what a signal is about one of them uses.
+	// Pods returns the Pods of the node; Measure returns how much of a signal's resource one of them uses.
 	Pods    func() []Pod
 	Measure func(ctx context.Context, pod *Pod, s Signal) (Usage, error)
-	// Reclaim takes a step.
+	// Reclaim performs a step.
 	Reclaim func(ctx context.Context, step Step) error
 	// Evict ends a Pod, Record writes an event about the node.
 	Evict  func(uid types.UID, why podstate.Outcome)
@@ -41,25 +41,25 @@ type Config struct {
 	Evicted func(Signal)
 }
 
-// Watcher watches how a node stands.
+// Watcher watches a node for shortages.
 type Watcher struct {
 	Config
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards all fields below
 	state   State
 	resumed bool
-	// told are the conditions of the last look: they also end by time alone.
+	// told are the conditions of the last pass: they also end by time alone.
 	told []corev1.NodeConditionType
 }
 
-// New returns a Watcher that has not looked yet.
+// New returns a Watcher that has not checked the node yet.
 func New(c Config) *Watcher { return &Watcher{Config: c} }
 
-// Conditions returns what the node is short of.
+// Conditions returns the conditions for what the node is short of.
 func (w *Watcher) Conditions() []corev1.NodeConditionType {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// The status of an agent before is known once the node is registered; static Pods are admitted earlier.
+	// An earlier agent's status is known once the node is registered; static Pods are admitted earlier.
 	if stored := w.Stored(); !w.resumed && len(stored) > 0 {
 		w.state, w.resumed = w.state.Resume(stored, time.Now()), true
 		w.told = w.state.Conditions(w.Rules.Transition, time.Now())
@@ -67,7 +67,7 @@ func (w *Watcher) Conditions() []corev1.NodeConditionType {
 	return w.state.Conditions(w.Rules.Transition, time.Now())
 }
 
-// Run looks until ctx ends. All Pods of the node must be known.
+// Run checks the node until ctx ends. All Pods of the node must be known.
 func (w *Watcher) Run(ctx context.Context) {
 	if len(w.Rules.Thresholds) == 0 {
 		return
@@ -84,9 +84,9 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// Look reads how the node stands and says what to do about it.
+// Look reads the state of the node and returns what to do about it.
 func (w *Watcher) Look(ctx context.Context) (Verdict, Input) {
-	w.Conditions() // takes over what an agent before has said
+	w.Conditions() // takes over an earlier agent's conditions
 	levels, err := w.Host.Levels(ctx, w.Rules.Thresholds)
 	if err != nil && ctx.Err() == nil {
 		w.Log.Warn("reading how the node stands failed in part", zap.Error(err))
@@ -105,7 +105,7 @@ func (w *Watcher) Look(ctx context.Context) (Verdict, Input) {
 	return verdict, in
 }
 
-// Pass looks once, and does at most one thing that ends a Pod.
+// Pass checks the node once, and evicts at most one Pod.
 func (w *Watcher) Pass(ctx context.Context) {
 	verdict, in := w.Look(ctx)
 	if verdict.Relieve == nil {
@@ -133,7 +133,7 @@ func (w *Watcher) Pass(ctx context.Context) {
 	w.Evict(pod.UID, eviction.Why)
 }
 
-// reclaim removes what nobody needs and returns how the signal stands then, and whether that was enough.
+// reclaim removes unused containers and images and returns the new level, and whether that was enough.
 func (w *Watcher) reclaim(ctx context.Context, t Threshold, level Level) (Level, bool) {
 	apart, err := w.Host.ImagesApart(ctx)
 	if err != nil {
@@ -157,10 +157,10 @@ func (w *Watcher) reclaim(ctx context.Context, t Threshold, level Level) (Level,
 	return level, false
 }
 
-// measureFor bounds how long the Pods of a node are measured: what is not known by then counts as far as it is.
+// measureFor bounds the time for measuring a node's Pods: what is not known by then counts as far as it is.
 const measureFor = 5 * time.Second
 
-// measured returns the Pods with how much of what is short each of them uses.
+// measured returns the Pods with how much of the scarce resource each uses.
 func (w *Watcher) measured(ctx context.Context, t Threshold) []Pod {
 	ctx, cancel := context.WithTimeout(ctx, measureFor)
 	defer cancel()

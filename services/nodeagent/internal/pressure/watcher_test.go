@@ -31,7 +31,7 @@ type world struct {
 	log  []string
 	pods []Pod
 
-	// stored are the conditions that an agent before has left.
+	// stored are the conditions that an earlier agent has left.
 	stored []corev1.NodeCondition
 	*Watcher
 }
@@ -68,14 +68,14 @@ func (w *world) running() []Pod {
 	return slices.Clone(w.pods)
 }
 
-// run makes these the Pods of the machine.
+// run sets the Pods of the machine.
 func (w *world) run(pods ...Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pods = pods
 }
 
-// has makes the machine have so much memory available, in KiB, and so many processes.
+// has sets the machine's available memory, in KiB, and its number of processes.
 func (w *world) has(memory, processes int) {
 	w.t.Helper()
 	for file, text := range map[string]string{
@@ -88,7 +88,7 @@ func (w *world) has(memory, processes int) {
 	}
 }
 
-// logged expects what has happened since the last call.
+// logged checks what has happened since the last call.
 func (w *world) logged(when, want string) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -99,7 +99,7 @@ func (w *world) logged(when, want string) {
 	w.log = nil
 }
 
-// Every ten seconds the node is looked at, at most one Pod goes, and what the node is short of is told when it changes.
+// The node is checked every ten seconds, at most one Pod is evicted each time, and changed conditions are reported.
 func TestWatcher(t *testing.T) {
 	w := newWorld(t, "--eviction-hard=memory.available<100Ki,pid.available<100",
 		"--eviction-pressure-transition-period=30s")
@@ -136,7 +136,7 @@ func TestWatcher(t *testing.T) {
 	})
 }
 
-// What Pods use of the memory that they may have counts although the machine has enough.
+// The memory of all Pods together counts even if the machine has enough.
 func TestAllocatableMemory(t *testing.T) {
 	w := newWorld(t, "--eviction-hard=memory.available<100Ki")
 	w.run(podOf("only", 0, "", 1))
@@ -152,7 +152,7 @@ func TestAllocatableMemory(t *testing.T) {
 	}
 }
 
-// Dead containers and unused images go before Pods do, which are spared if that was enough.
+// Dead containers and unused images are removed before Pods, which are spared if that was enough.
 func TestReclaimFirst(t *testing.T) {
 	w := newWorld(t, "--eviction-hard=nodefs.available<99.99%")
 	w.run(podOf("only", 0, "", 1))
@@ -164,7 +164,7 @@ func TestReclaimFirst(t *testing.T) {
 	w.run(podOf("only", 0, "", 1))
 	w.Reclaim = func(_ context.Context, step Step) error {
 		w.note("%s", step)
-		w.Host.NodeFs = "/dev/shm" // what stands for a disk that has become empty
+		w.Host.NodeFs = "/dev/shm" // acts as a disk that has become empty
 		return nil
 	}
 	empty := Threshold{Least: Amount{Percent: 99.99}}
@@ -176,7 +176,7 @@ func TestReclaimFirst(t *testing.T) {
 		"remove containers that have ended")
 }
 
-// What an agent before has said of the node holds until the transition period is over.
+// An earlier agent's conditions of the node hold until the transition period is over.
 func TestConditionsOutliveTheAgent(t *testing.T) {
 	w := newWorld(t, "--eviction-hard=memory.available<100Ki")
 	w.stored = []corev1.NodeCondition{{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue}}
@@ -187,7 +187,7 @@ func TestConditionsOutliveTheAgent(t *testing.T) {
 	w.logged("nothing has changed", "")
 }
 
-// What cannot be read is no reason to evict anybody.
+// A signal that cannot be read is no reason to evict a Pod.
 func TestBrokenHost(t *testing.T) {
 	w := newWorld(t, "--eviction-hard=memory.available<100Ki,pid.available<100,nodefs.available<99%")
 	w.run(podOf("only", 0, "", 1))
@@ -234,7 +234,7 @@ func TestMeasureCgroups(t *testing.T) {
 	}
 }
 
-// BenchmarkLook is what a node costs that has enough of everything: one look every ten seconds.
+// BenchmarkLook measures the cost of a node that has enough of everything: one check every ten seconds.
 func BenchmarkLook(b *testing.B) {
 	rules := Rules{}
 	for _, signal := range signals {
