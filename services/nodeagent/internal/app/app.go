@@ -69,22 +69,22 @@ type agent struct {
 	probes    *probe.Prober
 	statuses  *statuswriter.Writer
 	pool      *podworker.Pool
-	// source is of the Pods that the API binds to the node, static of those that its files hold.
+	// source provides the Pods that the API binds to the node, static those in its files.
 	source    podsource.Source
 	static    *staticpods.Source
 	watcher   *runtimewatch.Watcher
 	garbage   *gc.Collector
 	local     *localvolume.Store
 	reclaimer *localvolume.Reclaimer
-	// plugins are the CSI drivers of the node, drivers their volumes, csiNode what the API is told of them.
+	// plugins are the CSI drivers of the node, drivers their volumes; csiNode reports them to the API.
 	plugins *csiplugin.Registry
 	drivers *csivolume.Volumes
 	csiNode *csinode.Teller
-	// devices are those of device plugins.
+	// devices are the devices of device plugins.
 	devices *deviceplugin.Manager
-	// cpus are the processors that Pods have for themselves.
+	// cpus are the CPUs that Pods have exclusively.
 	cpus *cpupin.Pins
-	// resources tell others on the node of both.
+	// resources reports both to other programs on the node.
 	resources *podresources.Server
 	counts    counts
 	imageFs   *imageFolder
@@ -93,29 +93,29 @@ type agent struct {
 	images    imageList
 	// imageRecords are nil on a simulated node.
 	imageRecords *imagepull.Records
-	// proxy is nil if this agent does not carry Services, podNetwork where the network of Pods is left to others.
+	// proxy is nil if this agent does not carry Services, podNetwork if another program provides the Pods' network.
 	proxy      *serviceproxy.Proxy
 	podNetwork *podnetwork.Network
-	// serving is nil unless the node asks for the certificate of its API.
+	// serving is nil unless the node requests the certificate of its API.
 	serving *nodecertificates.Serving
 	// kept are the ports of the machine that neither Pods nor authors of Services get.
 	kept []keptport.Port
-	// before holds the Pods of which the runtime had something when the agent started.
+	// before holds the Pods that the runtime had when the agent started.
 	before map[types.UID]bool
-	// podRange is what the runtime was told; of observe alone.
+	// podRange is the Pod range that the runtime was given; only observe uses it.
 	podRange string
 	// known is closed when every Pod of the node is known.
 	known chan struct{}
-	// settled says that every Pod of the node is known and nothing of any other is left.
+	// settled means that every Pod of the node is known and nothing of any other is left.
 	settled atomic.Bool
-	// told is what the runtime said of itself last; nil before the node first looked.
+	// told is the runtime's last status; nil before the node first checked it.
 	told atomic.Pointer[runtime.Status]
-	// unnetworked says that the runtime had no network for Pods when it was asked last.
+	// unnetworked means that the runtime had no network for Pods when it last reported.
 	unnetworked atomic.Bool
 }
 
-// Run runs a nodeagent until ctx ends and returns when all of it has stopped. Containers run on: the next agent adopts
-// them.
+// Run runs a nodeagent until ctx ends and returns when all of it has stopped. Containers keep running: the next
+// agent adopts them.
 func Run(ctx context.Context, c Config) error {
 	if err := c.validate(); err != nil {
 		return err
@@ -148,7 +148,7 @@ func Run(ctx context.Context, c Config) error {
 	return errors.Join(err, h.close())
 }
 
-// build makes all parts; nothing runs yet.
+// build creates all parts; nothing runs yet.
 func (a *agent) build(ctx context.Context) (err error) {
 	if a.client, err = kubernetes.NewForConfig(a.REST); err != nil {
 		return fmt.Errorf("building the client: %w", err)
@@ -243,13 +243,13 @@ func (a *agent) workerConfig() podworker.Config {
 	}
 }
 
-// stopped frees what a Pod had for itself, of which no process is left.
+// stopped frees what a Pod without processes had exclusively.
 func (a *agent) stopped(uid types.UID) {
 	a.cpus.Stopped(uid)
 	a.devices.Stopped(uid)
 }
 
-// able returns what a runtime handler is able to do, as the runtime said last.
+// able returns the features of a runtime handler, as last reported by the runtime.
 func (a *agent) able(handler string) runtime.Handler {
 	if told := a.told.Load(); told != nil {
 		return told.Handler(handler)
@@ -257,7 +257,7 @@ func (a *agent) able(handler string) runtime.Handler {
 	return a.status.Handler(handler)
 }
 
-// gone drops what is kept of a Pod of which nothing is left.
+// gone drops what is kept of a Pod that has nothing left on the node.
 func (a *agent) gone(pod *corev1.Pod) {
 	a.probes.Forget(pod)
 	a.static.Gone(pod.UID)
@@ -281,8 +281,8 @@ func (a *agent) admit(pod *corev1.Pod, others []*corev1.Pod) *podstate.Outcome {
 	return a.devices.Admit(pod)
 }
 
-// run starts the parts in the order in which they need each other: static Pods need nobody, the node is registered
-// before Pods of the API are taken in, and all Pods are known before what nobody knows is ended.
+// run starts the parts in dependency order: static Pods depend on nothing, the node is registered before Pods of
+// the API are taken in, and all Pods are known before unknown ones are ended.
 func (a *agent) run(ctx context.Context) error {
 	listener, api, err := a.listen()
 	if err != nil {
@@ -327,7 +327,8 @@ func (a *agent) run(ctx context.Context) error {
 	return err
 }
 
-// bringUp takes up the node's static Pods, whether there is an API or not, registers the node and takes up the others.
+// bringUp takes up the node's static Pods, whether the API answers or not, registers the node and takes up the
+// other Pods.
 func (a *agent) bringUp(ctx context.Context) {
 	var parts sync.WaitGroup
 	defer parts.Wait()
@@ -381,8 +382,8 @@ func (a *agent) bringUp(ctx context.Context) {
 	parts.Go(func() { a.settle(ctx) })
 }
 
-// observe takes in a state of the Node. Its Pod range, which it gets once, is handed to the runtime, which makes the
-// network configuration from it if it is set up to do so.
+// observe takes in a state of the Node. It passes the Node's Pod range, which is assigned once, to the runtime,
+// which creates the network configuration from it if it is configured to do so.
 func (a *agent) observe(ctx context.Context, n *corev1.Node) {
 	a.observeNode(n)
 	cidr := n.Spec.PodCIDR
@@ -395,12 +396,12 @@ func (a *agent) observe(ctx context.Context, n *corev1.Node) {
 	}
 }
 
-// surveyAgain is the pause before the runtime is asked again for what it has.
+// surveyAgain is the pause before the runtime is asked again for its Pods.
 const surveyAgain = time.Second
 
-// survey notes which Pods the runtime has: they have been admitted before, and of the others it has nothing. It also
-// closes the images that an earlier agent was pulling when it ended to Pods without credentials. It returns
-// false if ctx ends before the runtime answers.
+// survey records which Pods the runtime has: these have been admitted before, and the runtime has nothing of the
+// others. It also denies Pods without credentials the images that an earlier agent was pulling when it ended. It
+// returns false if ctx ends before the runtime answers.
 func (a *agent) survey(ctx context.Context) bool {
 	for {
 		pods, err := a.runtime.ListPods(ctx)
@@ -423,7 +424,7 @@ func (a *agent) survey(ctx context.Context) bool {
 	}
 }
 
-// leftovers returns the Pods of which the node has anything besides containers.
+// leftovers returns the Pods that have anything on the node besides containers.
 func (a *agent) leftovers() ([]types.UID, error) {
 	folders, err1 := a.files.List()
 	cgroups, err2 := a.cgroups.Pods()

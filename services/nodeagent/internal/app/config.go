@@ -17,17 +17,17 @@ import (
 	"keelson.dev/services/nodeagent/internal/review"
 )
 
-// name is the daemon's.
+// name is the name of the daemon.
 const name = "nodeagent"
 
 // kubernetesVersion is the version of the Kubernetes API that this node speaks, as the Node reports it.
 const kubernetesVersion = "v1.37.2"
 
-// Config is what a nodeagent needs; Options says what each field means.
+// Config is what a nodeagent needs; Options documents each field.
 type Config struct {
 	*daemon.Environment // may be nil
-	// REST is the connection to the API, where the agent has no certificate of its own to look after; else Kubeconfig
-	// names the file of it.
+	// REST is the connection to the API if the agent maintains no certificate of its own; else Kubeconfig names the
+	// file with the connection.
 	REST         *rest.Config
 	Kubeconfig   string
 	Certificates nodecertificates.Settings
@@ -67,7 +67,7 @@ type Config struct {
 	Conntrack                       conntrack.Settings
 	KeptPorts                       []keptport.Port
 
-	// Simulated makes a node of which only the API side is real: containers, mounts and cgroups exist in memory. Only
-	// RootDir, LogsDir and the folder of certificates are used on disk.
+	// Simulated creates a node of which only the API side is real: containers, mounts and cgroups exist in memory. It
+	// uses only RootDir, LogsDir and the folder of certificates on disk.
 	Simulated bool
 }

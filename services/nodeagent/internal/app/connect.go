@@ -13,8 +13,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/nodecertificates"
 )
 
-// connect waits until the node has a client certificate, if the agent looks after it, and makes the connection with it.
-// failed counts the requests for one that come to nothing. It returns nil as well when ctx ends before.
+// connect waits until the node has a client certificate, if the agent maintains it, and connects with it. failed
+// counts failed requests for one. It also returns nil when ctx ends before.
 func (c *Config) connect(ctx context.Context, failed prometheus.Counter) error {
 	if !c.Certificates.Own() {
 		return nil
@@ -41,7 +41,7 @@ func (c *Config) connect(ctx context.Context, failed prometheus.Counter) error {
 	return nil
 }
 
-// certificatesDir is the folder of the certificates that the node asks for.
+// certificatesDir returns the folder of the certificates that the node requests.
 func (c *Config) certificatesDir() string {
 	return cmp.Or(c.Certificates.Dir, filepath.Join(c.RootDir, "pki"))
 }

@@ -12,7 +12,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// openCPUs takes up the processors that Pods have for themselves.
+// openCPUs loads the CPUs that Pods have exclusively.
 func (a *agent) openCPUs() (err error) {
 	kept := a.facts.Reserved[corev1.ResourceCPU]
 	a.cpus, err = cpupin.Open(cpupin.Config{
@@ -24,8 +24,8 @@ func (a *agent) openCPUs() (err error) {
 	return err
 }
 
-// machine reads how the processors lie together. The agent must be free to run on all of them: it counts those on which
-// it may, and the Node says so.
+// machine reads the topology of the CPUs. The agent must be allowed to run on all of them: the Node reports those
+// on which the agent may run.
 func (a *agent) machine() (cpupin.Machine, error) {
 	machine, err := cpupin.ReadMachine("/sys")
 	if has := a.facts.MilliCPU / 1000; err == nil && int64(len(machine)) != has {
@@ -35,7 +35,7 @@ func (a *agent) machine() (cpupin.Machine, error) {
 	return machine, err
 }
 
-// activePods are those that hold resources of the node.
+// activePods returns the Pods that hold resources of the node.
 func (a *agent) activePods() []*corev1.Pod { return slices.Collect(maps.Keys(a.pool.Active())) }
 
 func (a *agent) ownCPUs(uid types.UID, container string) bool {

@@ -11,25 +11,26 @@ import (
 	"keelson.dev/services/nodeagent/internal/podnetwork"
 )
 
-// keptInput is what the ports that a node keeps follow from.
+// keptInput is what determines the ports that a node keeps.
 type keptInput struct {
-	// Named are those that the flag lists.
+	// Named are the ports that the flag lists.
 	Named []keptport.Port
-	// Bind and Port are where the node API listens; no Port for nowhere. Health is where load balancers ask.
+	// Bind and Port are where the node API listens; no Port means nowhere. Health is where load balancers check the
+	// node.
 	Bind   string
 	Port   int
 	Health string
-	// API is how clients name the API server's address, NodeIPs are the node's own.
+	// API is the API server's address in the client's configuration, NodeIPs are the node's own addresses.
 	API     string
 	NodeIPs []string
-	// Tunnel says that nodes send each other's Pods packets inside of others.
+	// Tunnel means that nodes encapsulate the packets between their Pods.
 	Tunnel bool
-	// Resolvers are the servers that the machine asks for names.
+	// Resolvers are the machine's name servers.
 	Resolvers []string
 }
 
-// decideKept lists the ports that the node keeps: for its own daemons, for the API server where that is on the machine,
-// and where this agent reaches it where it is not, and for Services.
+// decideKept lists the ports that the node keeps: for its own daemons, for the API server on this machine or, if it
+// is elsewhere, its address there, and for Services.
 func decideKept(in keptInput) []keptport.Port {
 	kept := slices.Clone(in.Named)
 	add := func(keeper, protocol string, at netip.AddrPort) {
@@ -44,7 +45,7 @@ func decideKept(in keptInput) []keptport.Port {
 	if at, ok := apiAddress(in.API); ok {
 		here := at.Addr().IsLoopback() || slices.Contains(in.NodeIPs, at.Addr().String())
 		if here {
-			// Others reach it by other addresses of the machine.
+			// Others reach it at other addresses of the machine.
 			at = netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port())
 		}
 		add("apiserver", keptport.TCP, at)
@@ -63,7 +64,7 @@ func decideKept(in keptInput) []keptport.Port {
 	return append(kept, keptport.NodePorts()...)
 }
 
-// apiAddress is the address in the host of a client's configuration; false if a name stands there.
+// apiAddress returns the address in the host of a client's configuration; false if it is a name.
 func apiAddress(host string) (netip.AddrPort, bool) {
 	if !strings.Contains(host, "://") {
 		host = "https://" + host

@@ -11,7 +11,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// buildDrivers makes the parts that have CSI drivers serve the volumes of Pods.
+// buildDrivers builds the parts that make CSI drivers serve the volumes of Pods.
 func (a *agent) buildDrivers() {
 	a.plugins = csiplugin.New(csiplugin.Config{Root: a.RootDir, Log: a.Log, Changed: func() {
 		a.csiNode.Look()
@@ -32,7 +32,7 @@ func (a *agent) buildDrivers() {
 	})
 }
 
-// openDevices takes up the devices that Pods hold.
+// openDevices loads the devices that Pods hold.
 func (a *agent) openDevices() (err error) {
 	a.devices, err = deviceplugin.Open(deviceplugin.Config{
 		Root: a.RootDir, Log: a.Log,

@@ -16,7 +16,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podworker"
 )
 
-// explain says what the node does about a Pod.
+// explain describes what the node does about a Pod.
 func (a *agent) explain(_ context.Context, namespace, name string) (introspect.Explanation, bool) {
 	view, ok := a.pool.View(namespace, name)
 	if !ok {
@@ -25,7 +25,7 @@ func (a *agent) explain(_ context.Context, namespace, name string) (introspect.E
 	return explanation(a.NodeName, view), true
 }
 
-// explanation puts into words what the worker of a Pod does.
+// explanation describes in words what the worker of a Pod does.
 func explanation(node string, view podworker.View) introspect.Explanation {
 	out := introspect.Explanation{Summary: fmt.Sprintf("node %s: goal %s", node, view.Plan.Goal)}
 	hooking := hooking(view)
@@ -60,7 +60,7 @@ func explanation(node string, view podworker.View) introspect.Explanation {
 	return out
 }
 
-// hooking are the running instances whose postStart hook has not ended.
+// hooking returns the running instances whose postStart hook has not ended.
 func hooking(view podworker.View) (instances []observed.Container) {
 	for _, c := range view.Containers {
 		if view.Plan.Hooking[c.ID] {
@@ -78,7 +78,7 @@ func names(instances []observed.Container) []string {
 	return all
 }
 
-// operations are those under way; one that is about a running instance is told with the name of the container.
+// operations returns the operations under way; for one about a running instance it adds the name of the container.
 func operations(view podworker.View) []string {
 	all := slices.Clone(view.Ops)
 	for i, operation := range all {
@@ -92,7 +92,7 @@ func operations(view podworker.View) []string {
 	return all
 }
 
-// hookText says what is waited for while the postStart hook of an instance runs, since when, and what ends that.
+// hookText describes the running postStart hook of an instance, since when it runs, and what ends the wait for it.
 func hookText(pod *corev1.Pod, instance observed.Container) string {
 	what, ends := "", "it is done"
 	for _, e := range lifecycle.Entries(pod) {

@@ -12,7 +12,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podworker"
 )
 
-// TestExplanation holds what an operator is told of a Pod against what its worker does.
+// TestExplanation compares what an operator is told of a Pod with what its worker does.
 func TestExplanation(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	pod := &corev1.Pod{}

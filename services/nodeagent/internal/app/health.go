@@ -16,14 +16,14 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
-// Problems that keep the node from being ready, in a person's words.
+// Problems that keep the node from being ready, in readable form.
 const (
 	problemRuntime   = "container runtime is down: "
 	problemNetwork   = "container runtime network not ready: "
 	problemUnsettled = "the node is still taking up its Pods and ending those that the API has forgotten"
 )
 
-// health finds out how the node is.
+// health determines the health of the node.
 func (a *agent) health(ctx context.Context) node.Health {
 	var h node.Health
 	status, err := a.runtime.Status(ctx)
@@ -55,17 +55,17 @@ func (a *agent) health(ctx context.Context) node.Health {
 	return h
 }
 
-// imagesFor is how long a list of the node's images is good for the Node's status.
+// imagesFor is how long a list of the node's images may be used for the Node's status.
 const imagesFor = 30 * time.Second
 
-// imageList is what the Node says of its images.
+// imageList is the Node's list of its images.
 type imageList struct {
 	mu     sync.Mutex // guards both
 	images []corev1.ContainerImage
 	readAt time.Time
 }
 
-// list reads the images if that was done long ago. Where the runtime does not answer, the earlier list stands.
+// list reads the images if the last list is too old. If the runtime does not answer, it returns the earlier list.
 func (l *imageList) list(ctx context.Context, images runtime.Images, log *zap.Logger) []corev1.ContainerImage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +96,7 @@ func (a *agent) settle(ctx context.Context) {
 	a.node.Look()
 }
 
-// rotateEvery is how often logs are looked at.
+// rotateEvery is how often logs are checked.
 const rotateEvery = 10 * time.Second
 
 // rotateLogs keeps the logs of running containers within their size.

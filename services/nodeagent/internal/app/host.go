@@ -26,21 +26,21 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/mountfake"
 )
 
-// host is what a node stands on: the runtime, the kernel and the disk.
+// host is the base of a node: the runtime, the kernel and the disk.
 type host struct {
 	runtime runtime.Runtime
-	// calls counts what the runtime is asked.
+	// calls counts the calls to the runtime.
 	calls   *kubeletmetrics.Calls
 	version runtime.Version
 	status  runtime.Status
 	files   podfiles.Root
 	cgroups *cgroup.Tree
-	// driver is who owns the hierarchy of cgroups.
+	// driver is the owner of the cgroup hierarchy.
 	driver  cgroup.Driver
 	mounter volume.Mounter
 	ranges  *podfiles.UserRanges
 	facts   node.Facts
-	// rules say when Pods are evicted.
+	// rules determine when Pods are evicted.
 	rules pressure.Rules
 	// hostsFile is the node's own /etc/hosts, resolver its resolv.conf, upstream systemd-resolved's.
 	hostsFile          []byte
@@ -48,7 +48,7 @@ type host struct {
 	close              func() error
 }
 
-// openHost makes directories and cgroups and waits for the runtime.
+// openHost creates directories and cgroups and waits for the runtime.
 func openHost(ctx context.Context, c Config) (*host, error) {
 	h := &host{files: podfiles.Root{Dir: c.RootDir, LogDir: c.LogsDir}, calls: kubeletmetrics.NewCalls(),
 		close: func() error { return nil }}
@@ -138,7 +138,7 @@ func (h *host) openKernel(ctx context.Context, c Config) error {
 	return nil
 }
 
-// measure finds out what the machine is and makes the cgroups of all Pods.
+// measure reads the properties of the machine and creates the cgroups of all Pods.
 func (h *host) measure(c Config) error {
 	h.facts = node.Facts{
 		Name: c.NodeName, IPs: c.NodeIPs, Port: int32(c.Port), Labels: c.Labels, Taints: c.Taints, PodCIDR: c.PodCIDR,
@@ -165,7 +165,7 @@ func (h *host) measure(c Config) error {
 	return h.cgroups.EnsureNode(h.facts.PodLimits(c.Reserved.HoldsPods()))
 }
 
-// reserve takes what is kept from Pods into the facts. A simulated node is never short of anything.
+// reserve adds what is kept from Pods to the facts. A simulated node is never short of anything.
 func (h *host) reserve(c Config) (err error) {
 	if h.facts.Reserved, err = c.Reserved.Amounts(); err != nil {
 		return err
@@ -183,10 +183,10 @@ func (h *host) reserve(c Config) (err error) {
 	return nil
 }
 
-// upstreamOfSystemd is where systemd-resolved lists the servers that it asks itself.
+// upstreamOfSystemd is where systemd-resolved lists its upstream servers.
 const upstreamOfSystemd = "/run/systemd/resolve/resolv.conf"
 
-// readResolvers reads the host's name resolution; without a name there is none.
+// readResolvers reads the host's name resolution; without a file name, it reads nothing.
 func (h *host) readResolvers(resolvConf string) error {
 	if resolvConf == "" {
 		return nil
@@ -202,7 +202,7 @@ func (h *host) readResolvers(resolvConf string) error {
 	return nil
 }
 
-// optionalFile reads a file that need not be there; no name is an empty file.
+// optionalFile reads a file that may be missing; no name counts as an empty file.
 func optionalFile(name string) ([]byte, error) {
 	if name == "" {
 		return nil, nil
@@ -217,7 +217,7 @@ func optionalFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// configNode is what the configurations of all Pods share.
+// configNode returns what the configurations of all Pods share.
 func (h *host) configNode(c Config) containerconfig.Node {
 	seccomp := c.SeccompRoot
 	if seccomp == "" {
@@ -232,7 +232,8 @@ func (h *host) configNode(c Config) containerconfig.Node {
 	}
 }
 
-// hasSELinux reports whether the kernel runs with SELinux: then it has a file system, where the host has a policy.
+// hasSELinux reports whether the kernel runs with SELinux: if so, and if the host has a policy, SELinux has a file
+// system.
 func hasSELinux() bool {
 	_, err := os.Stat("/sys/fs/selinux/enforce")
 	return err == nil

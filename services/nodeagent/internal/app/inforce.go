@@ -10,7 +10,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/kubeletconfig"
 )
 
-// inForce is the configuration with which the agent works, as a kubelet's file says it, wherever it came from.
+// inForce returns the agent's configuration in the form of a kubelet's file, regardless of its origin.
 func (c Config) inForce(driver cgroup.Driver) (*kubeletv1beta1.KubeletConfiguration, error) {
 	o := &options{config: c}
 	for i := range c.Taints {

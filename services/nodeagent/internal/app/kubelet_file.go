@@ -12,11 +12,11 @@ import (
 	"keelson.dev/services/nodeagent/internal/kubeletconfig"
 )
 
-// kubeletFile is the flag of the kubelet's configuration file, and what came from there.
+// kubeletFile is the flag of the kubelet's configuration file, and the settings from that file.
 type kubeletFile struct {
 	path  string
 	flags *pflag.FlagSet
-	// used are the settings of flags that were set nowhere else.
+	// used are the settings that applied because their flags were set nowhere else.
 	used []kubeletconfig.Setting
 }
 
@@ -57,7 +57,7 @@ func (k *kubeletFile) fill() error {
 	return k.inFile(errors.Join(errs...))
 }
 
-// blame says where a wrong value stands, if that is the file: the error begins with the flag.
+// blame adds the file and field to an error about a value from the file: the error begins with the flag.
 func (k *kubeletFile) blame(err error) error {
 	if err == nil {
 		return nil
@@ -70,7 +70,7 @@ func (k *kubeletFile) blame(err error) error {
 	return err
 }
 
-// inFile puts the file before each line of an error.
+// inFile prefixes each line of an error with the file.
 func (k *kubeletFile) inFile(err error) error {
 	if err == nil {
 		return nil

@@ -19,7 +19,7 @@ import (
 
 const fileHead = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 
-// filled returns the options that flags and a kubelet's file make, and what is wrong with them; FILE is the file.
+// filled returns the options from flags and a kubelet's file, and the error; FILE is the file.
 func filled(t *testing.T, body string, args ...string) (*options, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubelet.yaml")
@@ -39,7 +39,7 @@ func filled(t *testing.T, body string, args ...string) (*options, string) {
 	return o, strings.ReplaceAll(err.Error(), file, "FILE")
 }
 
-// everything says something of each field.
+// everything sets each field.
 const everything = `
 address: 127.0.0.1
 allowedUnsafeSysctls: [net.core.somaxconn]
@@ -87,7 +87,7 @@ tlsCertFile: /cert
 tlsPrivateKeyFile: /key
 `
 
-// Every flag of a field exists, takes what the field says, and wins over it.
+// Every flag of a field exists, accepts the field's value, and wins over it.
 func TestKubeletConfig(t *testing.T) {
 	o, problem := filled(t, everything, "--max-pods=8", "--kubeconfig=/k", "--bootstrap-kubeconfig=/b")
 	if problem != "" {
@@ -135,7 +135,7 @@ func TestKubeletConfig(t *testing.T) {
 const hasNothing = ": the nodeagent has nothing for this field; docs/reference/kubelet-configuration.md lists those " +
 	"that it has"
 
-// What is wrong with a file is said with the file and the field.
+// An error in a file names the file and the field.
 func TestKubeletConfigRefused(t *testing.T) {
 	for _, row := range []struct{ body, want string }{
 		{"maxPods: -1", "--kubelet-config: FILE: maxPods: --max-pods: -1 must be at least 1"},
@@ -159,7 +159,8 @@ func TestKubeletConfigRefused(t *testing.T) {
 	}
 }
 
-// What is in force is shown as the file has it, whatever made it so, and flags that win over it.
+// The current configuration is shown as a file would have it, regardless of its origin, with the flags that win
+// over it.
 func TestInForce(t *testing.T) {
 	o, problem := filled(t, everything, "--max-pods=8", "--kubeconfig=/k", "--bootstrap-kubeconfig=/b")
 	if problem != "" {
@@ -186,7 +187,7 @@ func TestInForce(t *testing.T) {
 		case "maxPods":
 			s.Value = "8"
 		case "port":
-			continue // 0 stands for the default
+			continue // 0 means the default
 		}
 		if !slices.Contains(is, s) {
 			t.Errorf("of %v is shown %s", s, shown)

@@ -5,7 +5,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/kubeletmetrics"
 )
 
-// counts are what the agent counts as it goes.
+// counts are the agent's counters.
 type counts struct {
 	workers  *kubeletmetrics.Workers
 	relists  *kubeletmetrics.Relists
@@ -18,7 +18,7 @@ func newCounts() counts {
 		ousted: kubeletmetrics.NewOusted(), renewals: kubeletmetrics.NewRenewalErrors()}
 }
 
-// registerMetrics shows what is counted, and what is told whenever somebody asks.
+// registerMetrics registers the counters, and the metrics that are computed at each scrape.
 func (a *agent) registerMetrics() {
 	a.Metrics.MustRegister(events.Metrics()...)
 	a.Metrics.MustRegister(a.counts.workers.Metrics()...)

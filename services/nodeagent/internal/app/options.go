@@ -1,4 +1,4 @@
-// Package app puts a nodeagent together: its flags (options.go), what it stands on (host.go), and its parts (app.go).
+// Package app assembles a nodeagent: its flags (options.go), its host (host.go), and its parts (app.go).
 package app
 
 import (
@@ -49,11 +49,11 @@ func Daemon() daemon.Daemon {
 }
 
 func newOptions() *options {
-	host, _ := os.Hostname() // without one --node-name must be given
+	host, _ := os.Hostname() // without it --node-name must be given
 	return &options{config: Defaults(strings.ToLower(host))}
 }
 
-// Defaults are the configuration of a node on which nothing is said.
+// Defaults returns the configuration of a node without flags.
 func Defaults(name string) Config {
 	return Config{
 		NodeName: name, RootDir: "/var/lib/keelson/nodeagent", LogsDir: "/var/log/pods",
@@ -145,7 +145,8 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 		"[IP:]PORT[-PORT]/PROTOCOL=KEEPER, comma-separated")
 }
 
-// Validate implements daemon.Options. What the kubelet's file says becomes the value of flags that nothing else set.
+// Validate implements daemon.Options. Settings of the kubelet's file become the values of flags that nothing else
+// set.
 func (o *options) Validate() error {
 	if err := o.file.fill(); err != nil {
 		return err
@@ -173,7 +174,7 @@ func (o *options) check() error {
 	return cmp.Or(o.validateClient(), c.validate())
 }
 
-// validateClient demands no kubeconfig where the agent is about to write one.
+// validateClient requires no kubeconfig if the agent is about to write one.
 func (o *options) validateClient() error {
 	own := &o.config.Certificates
 	if err := own.Validate(o.client.Kubeconfig); err != nil || own.Bootstrap != "" {
@@ -182,7 +183,7 @@ func (o *options) validateClient() error {
 	return o.client.Validate()
 }
 
-// validate says what is wrong with a configuration, in terms of its flags.
+// validate returns an error if a configuration is invalid, in terms of its flags.
 func (c *Config) validate() error {
 	if problems := validation.IsDNS1123Subdomain(c.NodeName); len(problems) > 0 {
 		return fmt.Errorf("--node-name: %q: %s", c.NodeName, problems[0])
@@ -301,7 +302,7 @@ func (c *Config) validateServices() error {
 	return checkListen("--service-proxy-health-address", c.ServiceHealth)
 }
 
-// checkListen takes an address without an IP for all of the machine's, and an empty one for none.
+// checkListen accepts an address without an IP as all of the machine's, and an empty one as none.
 func checkListen(flag, address string) error {
 	host, port, err := net.SplitHostPort(address)
 	number, errPort := strconv.ParseUint(port, 10, 16)
@@ -313,7 +314,7 @@ func checkListen(flag, address string) error {
 
 var tableForm = regexp.MustCompile(`^[A-Za-z0-9.-]{1,128}$`)
 
-// validatePodNetwork takes a configuration that says nothing of the Pods' network for one that leaves it to others.
+// validatePodNetwork treats a configuration without a mode as one that leaves the Pods' network to other programs.
 func (c *Config) validatePodNetwork() error {
 	c.PodNetwork.Mode = cmp.Or(c.PodNetwork.Mode, string(podnetwork.None))
 	return c.PodNetwork.Validate()

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// parse returns what is wrong with the flags, "" if nothing is.
+// parse returns the error about the flags, "" if they are valid.
 func parse(args ...string) string {
 	o := newOptions()
 	fs := pflag.NewFlagSet("nodeagent", pflag.ContinueOnError)
@@ -168,7 +168,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// A Pod that forks without end must not take all processes of the node, even where nobody has said a limit.
+// A Pod that forks without end must not use all processes of the node, even if no limit was set.
 func TestProcessesAreLimitedByDefault(t *testing.T) {
 	if got := Defaults("n").PidsLimit; got != 4096 {
 		t.Errorf("a Pod may have %d processes by default, want 4096", got)

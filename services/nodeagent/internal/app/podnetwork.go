@@ -10,7 +10,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podnetwork"
 )
 
-// newPodNetwork returns the network of this node's Pods; nil leaves it to others.
+// newPodNetwork returns the network of this node's Pods; nil if another program provides it.
 func (a *agent) newPodNetwork() (*podnetwork.Network, error) {
 	s := &a.PodNetwork
 	if a.Simulated || podnetwork.Mode(s.Mode) == podnetwork.None {
@@ -41,8 +41,8 @@ func (a *agent) newPodNetwork() (*podnetwork.Network, error) {
 	})
 }
 
-// keepStreams keeps Pods from where the runtime is asked for sessions. Only the agent's own network leads ports to
-// Pods.
+// keepStreams keeps Pods from the address at which the runtime serves sessions. Only the agent's own network
+// forwards ports to Pods.
 func (a *agent) keepStreams(at netip.AddrPort) error {
 	if a.podNetwork == nil {
 		return nil
@@ -53,7 +53,7 @@ func (a *agent) keepStreams(at netip.AddrPort) error {
 // runtimeNotices bounds how long the runtime takes to find its new configuration.
 const runtimeNotices = 5 * time.Second
 
-// networkChanged tells how the network is by now: at once, and again when the runtime has seen it.
+// networkChanged reports the state of the network: at once, and again when the runtime has noticed it.
 func (a *agent) networkChanged(ctx context.Context) {
 	a.node.Look()
 	if a.podNetwork.Problem() != "" {
@@ -85,7 +85,7 @@ func (a *agent) networkReady() error {
 	return nil
 }
 
-// explainNode says how the network of this node's Pods is.
+// explainNode describes the state of the network of this node's Pods.
 func (a *agent) explainNode(_ context.Context, _, name string) (introspect.Explanation, bool) {
 	if name != a.NodeName {
 		return introspect.Explanation{}, false

@@ -19,7 +19,7 @@ import (
 // imageFolder finds the file system of the images, once.
 type imageFolder struct {
 	runtime runtime.Images
-	// otherwise is where they lie if the runtime does not say.
+	// otherwise is the images' folder if the runtime does not report it.
 	otherwise string
 
 	mu  sync.Mutex // guards dir
@@ -40,7 +40,7 @@ func (f *imageFolder) find(ctx context.Context) (string, error) {
 	return f.dir, nil
 }
 
-// ask asks the runtime, which also says what its images take.
+// ask asks the runtime, which also reports what its images use.
 func (f *imageFolder) ask(ctx context.Context) (runtime.ImageFs, error) {
 	fs, err := f.runtime.ImageFs(ctx)
 	if err == nil && fs.Dir == "" {
@@ -49,7 +49,7 @@ func (f *imageFolder) ask(ctx context.Context) (runtime.ImageFs, error) {
 	return fs, err
 }
 
-// standing tells how the machine stands.
+// standing returns the reader of the machine's signals.
 func (a *agent) standing() *pressure.Host {
 	limits := a.facts.PodLimits(a.Reserved.HoldsPods())
 	return &pressure.Host{Proc: "/proc", NodeFs: a.RootDir, ImageFs: a.imageFs.find, Pods: a.cgroups.NodeUsage,
@@ -70,7 +70,7 @@ func (a *agent) pressureConfig() pressure.Config {
 	}
 }
 
-// pods are those of the node as whoever evicts sees them.
+// pods returns the node's Pods as eviction sees them.
 func (a *agent) pods() []pressure.Pod {
 	views := a.pool.Views()
 	all := make([]pressure.Pod, 0, len(views))
@@ -85,7 +85,7 @@ func (a *agent) pods() []pressure.Pod {
 	return all
 }
 
-// reclaim takes a step that may spare Pods their eviction.
+// reclaim performs a step that may spare Pods from eviction.
 func (a *agent) reclaim(ctx context.Context, step pressure.Step) error {
 	switch step {
 	case pressure.RemoveDeadContainers:

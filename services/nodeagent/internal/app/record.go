@@ -20,12 +20,12 @@ func (r *recorder) Record(pod *corev1.Pod, fieldPath string, e events.Event) {
 	}, e)
 }
 
-// recordNode writes an event about the node, by whose name the field's tools look for such events.
+// recordNode writes an event about the node, under the name by which existing tools look for such events.
 func (a *agent) recordNode(e events.Event) {
 	a.events.Recorder.Record(&corev1.ObjectReference{Kind: "Node", Name: a.NodeName, UID: types.UID(a.NodeName)}, e)
 }
 
-// recordStart says that the agent is there, and that its Pods are held to what the node has for them.
+// recordStart records that the agent has started, and that its Pods are limited to what the node has for them.
 func (a *agent) recordStart() {
 	a.recordNode(events.Normal("Starting", "Starting kubelet."))
 	if a.Reserved.HoldsPods() {
@@ -33,7 +33,7 @@ func (a *agent) recordStart() {
 	}
 }
 
-// probed writes the event about a probe that failed or warns.
+// probed writes the event about a probe that failed or returned a warning.
 func (r *recorder) probed(target probe.Target, reason, message string) {
 	for _, e := range lifecycle.Entries(target.Pod) {
 		if e.Spec.Name == target.Container.Name {

@@ -24,7 +24,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/kinds"
 )
 
-// podsOf shows the pool's Pods to the node API.
+// podsOf provides the pool's Pods to the node API.
 type podsOf struct{ *podworker.Pool }
 
 // Pod returns a Pod by name.
@@ -33,7 +33,7 @@ func (p podsOf) Pod(namespace, name string) (*corev1.Pod, bool) {
 	return view.Pod, ok
 }
 
-// running are the Pods with what runs of them, as their workers saw it last.
+// running returns the Pods with their running instances, as their workers last saw them.
 func (p podsOf) running() []stats.Pod {
 	views := p.Views()
 	all := make([]stats.Pod, 0, len(views))
@@ -43,7 +43,7 @@ func (p podsOf) running() []stats.Pod {
 	return all
 }
 
-// newDisk makes what measures the Pods' share of the disk for whoever asks.
+// newDisk creates the survey that measures the Pods' use of the disk.
 func (a *agent) newDisk() *diskusage.Survey {
 	return diskusage.NewSurvey(diskusage.SurveyConfig{Log: a.Log, Meter: a.diskMeter(), Pods: a.pool.Pods,
 		Images: a.imageFs.ask, Folder: func(pod *corev1.Pod, v *corev1.Volume) (string, bool) {
@@ -55,7 +55,7 @@ func (a *agent) newDisk() *diskusage.Survey {
 		}})
 }
 
-// folderOf returns the folder that the node has made of a claim's volume, if that is one.
+// folderOf returns the folder that the node has created for a claim's volume; empty if the volume is none of these.
 func folderOf(use *localvolume.Use) string {
 	if use == nil || use.Handle == "" {
 		return ""
@@ -63,7 +63,7 @@ func folderOf(use *localvolume.Use) string {
 	return use.Path
 }
 
-// systemLogDir is where a machine keeps its logs, empty if they are not shown.
+// systemLogDir returns the machine's folder of logs; empty if they are not shown.
 func (a *agent) systemLogDir() string {
 	if !a.SystemLogs {
 		return ""
@@ -124,15 +124,15 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 	return listener, api, nil
 }
 
-// probes serves what probes come to.
+// probes serves the metrics of probes.
 func probes(p *probe.Prober) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(p.Metrics()...)
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
 
-// certificate returns what the node API shows to a client: what the node was given, what it asks for, or the former
-// until it has the latter.
+// certificate returns a function that returns the node API's certificate: the given one, the requested one, or the
+// given one until the requested one arrives.
 func (a *agent) certificate() (func() (*tls.Certificate, error), error) {
 	var given func() *tls.Certificate
 	if a.CertFile != "" {

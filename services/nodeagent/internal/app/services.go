@@ -16,13 +16,13 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
 )
 
-// Who carries the traffic of Services.
+// The programs that may carry the traffic of Services.
 const (
 	proxyNftables = "nftables"
 	proxyNone     = "none"
 )
 
-// buildProxy makes the part that carries Services' traffic, if this agent does.
+// buildProxy builds the part that carries Services' traffic, if this agent does.
 func (a *agent) buildProxy() error {
 	if a.Simulated || a.ServiceProxy != proxyNftables {
 		return nil
@@ -38,7 +38,7 @@ func (a *agent) buildProxy() error {
 	return nil
 }
 
-// carryServices runs until ctx ends. An agent that does not carry Services takes away what one before has left.
+// carryServices runs until ctx ends. An agent that does not carry Services removes what an earlier one has left.
 func (a *agent) carryServices(ctx context.Context) {
 	switch {
 	case a.proxy != nil:
@@ -55,7 +55,7 @@ func (a *agent) carryServices(ctx context.Context) {
 	}
 }
 
-// observeNode hands what is new of the node to the parts that follow it.
+// observeNode passes a state of the Node to the parts that follow it.
 func (a *agent) observeNode(n *corev1.Node) {
 	a.node.Observe(n)
 	a.drivers.Look()
@@ -65,7 +65,8 @@ func (a *agent) observeNode(n *corev1.Node) {
 	}
 }
 
-// proxyNode is what the Service proxy needs to know of a Node. What cannot be parsed was not written by this agent.
+// proxyNode returns what the Service proxy needs of a Node. It ignores what cannot be parsed: this agent did not
+// write it.
 func proxyNode(n *corev1.Node, kept []keptport.Port, ranges []netip.Prefix) plan.Node {
 	out := plan.Node{Name: n.Name, Zone: n.Labels[corev1.LabelTopologyZone], KeptPorts: kept, ClusterRanges: ranges}
 	for _, address := range n.Status.Addresses {
@@ -81,7 +82,7 @@ func proxyNode(n *corev1.Node, kept []keptport.Port, ranges []netip.Prefix) plan
 	return out
 }
 
-// clusterRanges are those of the cluster's Pods and Services, as far as the flags tell them.
+// clusterRanges returns the ranges of the cluster's Pods and Services, as far as the flags name them.
 func (c *Config) clusterRanges() []netip.Prefix {
 	var out []netip.Prefix
 	for _, text := range slices.Concat(c.PodNetwork.ClusterCIDRs, c.ServiceRanges) {
@@ -92,7 +93,7 @@ func (c *Config) clusterRanges() []netip.Prefix {
 	return out
 }
 
-// serviceReport says what the kernel has for a Service; false if this agent carries none.
+// serviceReport returns what the kernel has for a Service; false if this agent carries no Services.
 func (a *agent) serviceReport(namespace, name string) (any, bool) {
 	if a.proxy == nil {
 		return nil, false

@@ -11,7 +11,7 @@ import (
 	"keelson.dev/kit/keptport"
 )
 
-// A Node's addresses and ranges are what the proxy works with, and what the flags tell of the cluster's.
+// A Node's addresses and ranges are passed to the proxy, and the cluster's ranges from the flags.
 func TestProxyNode(t *testing.T) {
 	node := &corev1.Node{}
 	node.Spec.PodCIDRs = []string{"10.244.1.0/24", "nonsense"}
@@ -27,7 +27,7 @@ func TestProxyNode(t *testing.T) {
 	}
 }
 
-// SET-149: the node keeps where it is asked and what it asks, in whatever form that is written.
+// SET-149: the node keeps the ports at which it is asked and those that it asks, in every notation.
 func TestDecideKept(t *testing.T) {
 	const always = "30000-32767/tcp=node-ports 30000-32767/udp=node-ports 30000-32767/sctp=node-ports"
 	named, err := keptport.Parse("127.0.0.1:20001/tcp=scheduler")
@@ -39,7 +39,7 @@ func TestDecideKept(t *testing.T) {
 		name string
 		in   keptInput
 		want string
-		// elsewhere is whether the API server is.
+		// elsewhere is whether the API server is on another machine.
 		elsewhere bool
 	}{
 		{"nothing", keptInput{}, "", false},

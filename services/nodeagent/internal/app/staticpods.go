@@ -32,7 +32,7 @@ func (a *agent) newStatic() *staticpods.Source {
 	})
 }
 
-// apiPods takes what the API has: Pods for their workers, and mirrors of static Pods, which nobody runs.
+// apiPods takes what the API has: Pods for their workers, and mirrors of static Pods, which are not run.
 type apiPods struct {
 	workers *podworker.Pool
 	static  *staticpods.Source
@@ -53,7 +53,7 @@ func (p apiPods) Remove(uid types.UID) {
 	p.workers.Remove(uid)
 }
 
-// seen takes a version of a Pod that came with the answer to a write.
+// seen takes a version of a Pod from the answer to a write.
 func (p apiPods) seen(pod *corev1.Pod) {
 	if podview.IsMirror(pod) {
 		p.static.SeeMirror(pod)
@@ -62,7 +62,7 @@ func (p apiPods) seen(pod *corev1.Pod) {
 	p.workers.Set(pod, true)
 }
 
-// statuses takes the statuses of all Pods: static ones are written to their mirrors.
+// statuses takes the statuses of all Pods: those of static Pods are written to their mirrors.
 type statuses struct {
 	*statuswriter.Writer
 	static *staticpods.Source
@@ -85,7 +85,7 @@ func (s statuses) Delete(ctx context.Context, pod *corev1.Pod) error {
 	return s.Writer.Delete(ctx, pod)
 }
 
-// makeRoom says whether a static Pod can be taken in now, and ends Pods of the API for it if it must.
+// makeRoom reports whether a static Pod can be admitted now; if necessary it ends Pods of the API for it.
 func (a *agent) makeRoom(pod *corev1.Pod) bool {
 	var residents []admit.Resident
 	for other, leaving := range a.pool.Active() {

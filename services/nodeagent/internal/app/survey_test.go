@@ -16,7 +16,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime/fake"
 )
 
-// What the runtime has is not taken for new because the runtime did not answer: the agent waits for it.
+// Pods of the runtime do not count as new because the runtime did not answer: the agent waits for it.
 func TestSurveyWaitsForTheRuntime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := fake.New()

@@ -7,7 +7,7 @@ import (
 	"keelson.dev/kit/conditions"
 )
 
-// trimNode keeps of a Node what its network depends on, where it is reached, and how long it has been there.
+// trimNode keeps the part of a Node that its network depends on, where it is reached, and its age.
 func trimNode(object any) (any, error) {
 	node, ok := object.(*corev1.Node)
 	if !ok {
@@ -22,7 +22,7 @@ func trimNode(object any) (any, error) {
 	}, nil
 }
 
-// readiness keeps of the conditions whether the node is heard of, without the times of heartbeats.
+// readiness keeps only whether the node is heard of, without the times of heartbeats.
 func readiness(node *corev1.Node) []corev1.NodeCondition {
 	ready := conditions.Node.Find(node.Status.Conditions, corev1.NodeReady)
 	if ready == nil {
@@ -31,7 +31,7 @@ func readiness(node *corev1.Node) []corev1.NodeCondition {
 	return []corev1.NodeCondition{{Type: ready.Type, Status: ready.Status}}
 }
 
-// trimService drops what the node never reads of a Service.
+// trimService drops the fields of a Service that the node never reads.
 func trimService(object any) (any, error) {
 	if s, ok := object.(*corev1.Service); ok {
 		s.ManagedFields, s.Annotations = nil, nil

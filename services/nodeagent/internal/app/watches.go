@@ -18,16 +18,16 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy"
 )
 
-// watches are what the node follows besides its Pods: its own Node, and all Services, whose addresses containers get as
-// variables.
+// watches are what the node follows besides its Pods: its own Node, and all Services, whose addresses containers
+// get as variables.
 type watches struct {
 	node    cache.SharedIndexInformer
 	service cache.SharedIndexInformer
-	// observed says whether the node's object was observed as it was first.
+	// observed reports whether the initial Node was handled.
 	observed cache.InformerSynced
 	// slices are nil unless the agent carries Services.
 	slices cache.SharedIndexInformer
-	// nodes are all Nodes, with what others need to know of them; nil while nobody asks for them.
+	// nodes are all Nodes, trimmed to what other nodes need; nil until a part needs them.
 	nodes    cache.SharedIndexInformer
 	client   kubernetes.Interface
 	services func(namespace string) []*corev1.Service
@@ -49,7 +49,7 @@ func newWatches(client kubernetes.Interface, nodeName string) (*watches, error) 
 	return w, nil
 }
 
-// followSlices has run follow the EndpointSlices of which Service proxies carry the traffic.
+// followSlices makes run follow the EndpointSlices whose traffic Service proxies carry.
 func (w *watches) followSlices() error {
 	factory := informers.NewSharedInformerFactoryWithOptions(w.client, 0,
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = serviceproxy.SliceSelector }),
@@ -58,7 +58,7 @@ func (w *watches) followSlices() error {
 	return w.slices.AddIndexers(serviceproxy.Indexers)
 }
 
-// followNodes has run follow all Nodes, for the parts that know how others are reached.
+// followNodes makes run follow all Nodes, for the parts that need to know how to reach them.
 func (w *watches) followNodes() cache.SharedIndexInformer {
 	if w.nodes == nil {
 		w.nodes = informers.NewSharedInformerFactoryWithOptions(w.client, 0, informers.WithTransform(trimNode)).
@@ -67,7 +67,7 @@ func (w *watches) followNodes() cache.SharedIndexInformer {
 	return w.nodes
 }
 
-// observe has run call set for what becomes of the node's object.
+// observe makes run call set for each state of the Node.
 func (w *watches) observe(set func(*corev1.Node)) error {
 	observed, err := w.node.AddEventHandler(follow.Handler(set, func(*corev1.Node) {}))
 	if err != nil {
@@ -91,8 +91,8 @@ func (w *watches) run(ctx context.Context) {
 	w.service.RunWithContext(ctx)
 }
 
-// synced waits until the node's object was observed and all Services are known; it says whether that came before ctx
-// ended.
+// synced waits until the initial Node was handled and all Services are known; it reports whether that happened
+// before ctx ended.
 func (w *watches) synced(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), w.observed, w.service.HasSynced)
 }

@@ -12,7 +12,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/serviceproxy/plan"
 )
 
-// What is dropped of other Nodes is what nobody reads.
+// trimNode drops only what is never read of other Nodes.
 func TestSlimNode(t *testing.T) {
 	full := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", CreationTimestamp: metav1.NewTime(
 		time.Unix(1, 0)), Labels: map[string]string{"a": "b"}},

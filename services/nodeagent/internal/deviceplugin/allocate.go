@@ -19,11 +19,11 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// errAway is wrapped by the error about a plugin that is not there: it may come back.
+// errAway is wrapped by the error about an absent plugin: it may come back.
 var errAway = errors.New("its plugin is not there")
 
-// SetUp has the plugins allocate the devices of a Pod. The choice is on disk before they are asked, and their answer
-// before it returns. A Pod whose plugin refuses is ended; one whose plugin is away waits for it.
+// SetUp has the plugins allocate the devices of a Pod. The choice is on disk before they are called, and their
+// answer before SetUp returns. A Pod whose plugin refuses is ended; one whose plugin is away waits for it.
 func (m *Manager) SetUp(ctx context.Context, pod *corev1.Pod) error {
 	h, err := m.settle(ctx, pod)
 	if err == nil && h != nil && h.Grants == nil {
@@ -36,14 +36,14 @@ func (m *Manager) SetUp(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// refused is why a Pod cannot have its devices, ever.
+// refused is why a Pod can never have its devices.
 type refused struct{ why error }
 
 // Error implements error.
 func (r *refused) Error() string { return podstate.Unallocated(r.why).Message }
 
-// settle chooses the devices of a Pod for good, after the plugins that care were asked, and writes them down. It
-// returns nil for a Pod that has none.
+// settle chooses the devices of a Pod for good, after asking the plugins with a preference, and records them. It
+// returns nil for a Pod without devices.
 func (m *Manager) settle(ctx context.Context, pod *corev1.Pod) (*holding, error) {
 	preferred := map[choice][]string{}
 	for {
@@ -60,14 +60,14 @@ func (m *Manager) settle(ctx context.Context, pod *corev1.Pod) (*holding, error)
 	}
 }
 
-// choose chooses with what is known, and returns what is to be asked first.
+// choose chooses with what is known, and returns what to ask first.
 func (m *Manager) choose(pod *corev1.Pod, preferred map[choice][]string) (*holding, *question, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := m.pods[pod.UID]
 	switch {
 	case m.damaged[pod.UID] != nil:
-		return nil, nil, nil // Container says so; what runs runs on
+		return nil, nil, nil // Container reports that; running containers run on
 	case h == nil && lifecycle.Began(pod):
 		return nil, nil, nil // it was started without devices
 	}
@@ -90,7 +90,7 @@ func (m *Manager) choose(pod *corev1.Pod, preferred map[choice][]string) (*holdi
 	return h, nil, nil
 }
 
-// prefer asks a plugin which of its devices it would give. One that does not say gets no say.
+// prefer asks a plugin which of its devices it prefers. It ignores a plugin that does not answer.
 func (m *Manager) prefer(ctx context.Context, q question) ([]string, error) {
 	var out []string
 	err := m.call(ctx, q.Resource, "GetPreferredAllocation", func(ctx context.Context, s *session) error {
@@ -109,7 +109,7 @@ func (m *Manager) prefer(ctx context.Context, q question) ([]string, error) {
 	return out, err
 }
 
-// save writes the choice down.
+// save records the choice.
 func (m *Manager) save(uid types.UID, r record) error {
 	err := failpoint.Around("nodeagent/device.choose", func() error { return m.records.save(uid, r) })
 	if err != nil {
@@ -121,7 +121,7 @@ func (m *Manager) save(uid types.UID, r record) error {
 	return nil
 }
 
-// allocate asks for all devices of a Pod and writes the answers down.
+// allocate requests all devices of a Pod and records the answers.
 func (m *Manager) allocate(ctx context.Context, uid types.UID, h *holding) error {
 	grants := map[string]Grant{}
 	for _, container := range slices.Sorted(maps.Keys(h.Devices)) {
@@ -161,7 +161,8 @@ func (m *Manager) ask(ctx context.Context, name corev1.ResourceName, ids []strin
 	return out, err
 }
 
-// Container returns what a container gets besides its own, after the plugins that want to know of each start were told.
+// Container returns what a container gets besides its own, after calling the plugins that require a call before
+// each start.
 func (m *Manager) Container(ctx context.Context, pod *corev1.Pod, container *corev1.Container) (Grant, error) {
 	m.mu.Lock()
 	damage, h := m.damaged[pod.UID], m.pods[pod.UID]
@@ -192,8 +193,8 @@ func (m *Manager) Container(ctx context.Context, pod *corev1.Pod, container *cor
 	return grant, nil
 }
 
-// Stopped says that no process of a Pod is left, nor can one appear: the next Pod may have its devices before it is
-// torn down, when the API knows already that it has ended. It does not block.
+// Stopped notes that no process of a Pod is left and none can appear: the next Pod may have its devices before it
+// is torn down, since the API already reports its end. It does not block.
 func (m *Manager) Stopped(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -203,7 +204,7 @@ func (m *Manager) Stopped(uid types.UID) {
 	}
 }
 
-// TearDown forgets the devices of a Pod of which no container is left.
+// TearDown forgets the devices of a Pod without containers.
 func (m *Manager) TearDown(uid types.UID) error {
 	if err := failpoint.Around("nodeagent/device.free", func() error { return m.records.remove(uid) }); err != nil {
 		return err

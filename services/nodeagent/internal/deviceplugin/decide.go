@@ -17,11 +17,11 @@ type Devices map[corev1.ResourceName][]string
 // Allocation is the devices of one Pod, by the names of its containers.
 type Allocation map[string]Devices
 
-// stock is what plugins have: by resource and ID, whether a device is healthy. A resource that is not in it is none of
-// a plugin.
+// stock is what plugins have: by resource and ID, whether a device is healthy. Resources that are not in it are not
+// managed by plugins.
 type stock map[corev1.ResourceName]map[string]bool
 
-// healthy are the devices that may be given out.
+// healthy returns the devices that may be assigned.
 func healthy(has stock) Devices {
 	out := Devices{}
 	for name, devices := range has {
@@ -58,8 +58,8 @@ type choice struct {
 	Resource  corev1.ResourceName
 }
 
-// question asks a plugin which of its devices it would give for a choice: Size of those Available, with all that Must
-// be among them.
+// question asks a plugin which of its devices it prefers for a choice: Size of those Available, including all of
+// Must.
 type question struct {
 	choice
 	Available, Must []string
@@ -72,12 +72,12 @@ type request struct {
 	Stock stock
 	// Taken are the devices of all other Pods.
 	Taken set
-	// Preferred is what plugins have answered; a choice without usable devices is made here.
+	// Preferred is what plugins have answered; for a choice without usable devices, assign chooses.
 	Preferred map[choice][]string
 }
 
 // assign chooses the devices of all containers of a Pod, and returns the questions that plugins may be asked before
-// that stands. An init container leaves its devices to those that come after it; a sidecar keeps them.
+// the choice is final. An init container leaves its devices to later containers; a sidecar keeps them.
 func assign(in request) (Allocation, []question, error) {
 	out, open := Allocation{}, []question(nil)
 	own, reusable := set{}, set{}
@@ -109,7 +109,7 @@ func assign(in request) (Allocation, []question, error) {
 	return out, open, nil
 }
 
-// needs is how many devices of which plugins a container asks for.
+// needs returns how many devices of which plugins a container requests.
 func needs(container *corev1.Container, has stock) map[corev1.ResourceName]int {
 	out := map[corev1.ResourceName]int{}
 	for name, quantity := range container.Resources.Limits {
@@ -120,8 +120,8 @@ func needs(container *corev1.Container, has stock) map[corev1.ResourceName]int {
 	return out
 }
 
-// pick chooses devices of one resource for one container: first what init containers have left, then what the plugin
-// prefers, then any. own are the devices of the Pod so far.
+// pick chooses devices of one resource for one container: first what init containers have left, then what the
+// plugin prefers, then any. own are the devices of the Pod so far.
 func pick(in request, which choice, size int, own, reusable set) ([]string, *question, error) {
 	name := which.Resource
 	out := slices.Sorted(maps.Keys(reusable[name]))
@@ -158,10 +158,10 @@ func pick(in request, which choice, size int, own, reusable set) ([]string, *que
 	return out, ask, nil
 }
 
-// fileName is that of the file that stands for a resource: a resource's name has one slash and no tilde.
+// fileName returns the name of a resource's file: a resource's name has one slash and no tilde.
 func fileName(name corev1.ResourceName) string { return strings.Replace(string(name), "/", "~", 1) }
 
-// resourceOf is the resource for which a file stands.
+// resourceOf returns the resource of a file.
 func resourceOf(file string) corev1.ResourceName {
 	return corev1.ResourceName(strings.Replace(file, "~", "/", 1))
 }

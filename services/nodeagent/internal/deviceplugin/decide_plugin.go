@@ -16,13 +16,13 @@ import (
 	"keelson.dev/services/nodeagent/internal/pluginsocket"
 )
 
-// grace is how long the capacity of a plugin that has gone stays, in the field's measure.
+// grace is how long the capacity of an absent plugin stays, the same as the kubelet's.
 const grace = 5 * time.Minute
 
-// longestID is how long the ID of a device may be.
+// longestID is the maximum length of a device's ID.
 const longestID = 253
 
-// Grant is what a plugin has a container get besides its own.
+// Grant is what a plugin adds to a container.
 type Grant struct {
 	Envs        map[string]string `json:"envs,omitempty"`
 	Mounts      []Mount           `json:"mounts,omitempty"`
@@ -30,7 +30,7 @@ type Grant struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// CDI are the names of devices that the runtime knows.
 	CDI []string `json:"cdi,omitempty"`
-	// PreStart lists the resources whose plugins must be told before each start of the container.
+	// PreStart lists the resources whose plugins must be called before each start of the container.
 	PreStart []corev1.ResourceName `json:"preStart,omitempty"`
 }
 
@@ -48,7 +48,7 @@ type Node struct {
 	Permissions string `json:"permissions"`
 }
 
-// checkPlugin says why a plugin cannot be taken in.
+// checkPlugin returns an error if a plugin cannot be accepted.
 func checkPlugin(name string, versions ...string) error {
 	switch {
 	case !podspec.IsExtended(corev1.ResourceName(name)):
@@ -61,7 +61,7 @@ func checkPlugin(name string, versions ...string) error {
 	return nil
 }
 
-// checkEndpoint says why a plugin cannot serve at a place of the folder of sockets.
+// checkEndpoint returns an error if a plugin cannot serve at that name in the folder of sockets.
 func checkEndpoint(resource, endpoint string) error {
 	if endpoint == "" || endpoint != filepath.Base(endpoint) || !filepath.IsLocal(endpoint) || endpoint == "." ||
 		endpoint == socketName {
@@ -71,7 +71,7 @@ func checkEndpoint(resource, endpoint string) error {
 	return nil
 }
 
-// healthOf takes in a list of devices; those with an unusable ID are left out and named.
+// healthOf reads a list of devices; it leaves out those with an unusable ID and returns these IDs.
 func healthOf(list *api.ListAndWatchResponse) (healthy map[string]bool, refused []string) {
 	healthy = map[string]bool{}
 	for _, device := range list.GetDevices() {
@@ -85,7 +85,7 @@ func healthOf(list *api.ListAndWatchResponse) (healthy map[string]bool, refused 
 	return healthy, refused
 }
 
-// grantOf takes in what a plugin gives one container.
+// grantOf converts what a plugin gives one container.
 func grantOf(resource corev1.ResourceName, answer *api.AllocateResponse) (Grant, error) {
 	if n := len(answer.GetContainerResponses()); n != 1 {
 		return Grant{}, fmt.Errorf("the plugin of %s answers about %d containers: it was asked about 1", resource, n)
@@ -118,7 +118,7 @@ func grantOf(resource corev1.ResourceName, answer *api.AllocateResponse) (Grant,
 	return out, nil
 }
 
-// with adds what another plugin gives the container. What the earlier one has given stays.
+// with adds what another plugin gives the container. The earlier plugin's values win.
 func (g Grant) with(other Grant) Grant {
 	out := Grant{Envs: maps.Clone(other.Envs), Annotations: maps.Clone(other.Annotations),
 		Mounts: slices.Clone(g.Mounts), Nodes: slices.Clone(g.Nodes), CDI: slices.Clone(g.CDI),
@@ -142,7 +142,7 @@ func (g Grant) with(other Grant) Grant {
 	return out
 }
 
-// over lays one map over another, which it changes.
+// over merges one map into another, which it changes; above wins.
 func over(below, above map[string]string) map[string]string {
 	if below == nil {
 		return maps.Clone(above)
@@ -153,16 +153,16 @@ func over(below, above map[string]string) map[string]string {
 
 // source is what is known of the plugin of a resource.
 type source struct {
-	// Devices says by ID which are healthy; none is while the plugin is away.
+	// Devices maps IDs to whether the device is healthy; none counts as healthy while the plugin is away.
 	Devices map[string]bool
-	// Live says that the plugin is there and has told its devices.
+	// Live means that the plugin is present and has reported its devices.
 	Live bool
-	// GoneAt is when it went; zero if it was not there since the agent started.
+	// GoneAt is when it left; zero if it was not present since the agent started.
 	GoneAt time.Time
 }
 
-// amounts is what the Node has of the resources: all devices, and the healthy ones. The devices of a plugin that has
-// gone count to the capacity for a while; the resource itself stays, with nothing of it.
+// amounts returns what the Node has of the resources: all devices, and the healthy ones. The devices of an absent
+// plugin count in the capacity for a while; after that the resource stays with an amount of zero.
 func amounts(sources map[corev1.ResourceName]source, now time.Time) (capacity, allocatable corev1.ResourceList) {
 	capacity, allocatable = corev1.ResourceList{}, corev1.ResourceList{}
 	for name, s := range sources {
@@ -181,7 +181,7 @@ func amounts(sources map[corev1.ResourceName]source, now time.Time) (capacity, a
 	return capacity, allocatable
 }
 
-// healths says how the devices of a Pod's containers are.
+// healths returns the health of the devices of a Pod's containers.
 func healths(allocation Allocation, sources map[corev1.ResourceName]source) map[string][]corev1.ResourceStatus {
 	out := map[string][]corev1.ResourceStatus{}
 	for container, devices := range allocation {

@@ -28,13 +28,13 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// Config is what a Manager works with.
+// Config is what a Manager needs.
 type Config struct {
-	// Root is the agent's own folder, below which the sockets of all plugins lie.
+	// Root is the agent's own folder, which contains the sockets of all plugins.
 	Root string
 	Log  *zap.Logger
-	// Changed is called after the amounts of the node have changed, Affected after the devices of a Pod have, Returned
-	// after a plugin has come for which a Pod may wait. Refuse ends a Pod that was taken in and cannot have its
+	// Changed is called after the amounts of the node have changed, Affected after the devices of a Pod have changed,
+	// Returned after a plugin has come back for which a Pod may wait. Refuse ends an admitted Pod that cannot have its
 	// devices. None of them may block.
 	Changed  func()
 	Affected func(uid types.UID)
@@ -42,7 +42,8 @@ type Config struct {
 	Refuse   func(uid types.UID, why podstate.Outcome)
 }
 
-// Manager is the devices of one node. Its methods may be called at once, those about one Pod one after the other.
+// Manager manages the devices of one node. Its methods are safe for concurrent use, except for calls about the same
+// Pod.
 type Manager struct {
 	Config
 	records records
@@ -51,7 +52,7 @@ type Manager struct {
 	end      context.CancelFunc
 	sessions sync.WaitGroup
 
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards the fields below
 	// plugins are all that have ever registered, by resource.
 	plugins map[corev1.ResourceName]*plugin
 	// pods are the devices of Pods, from their admission until they are torn down.
@@ -60,27 +61,27 @@ type Manager struct {
 	waiting map[types.UID]bool
 	// startedAt is when the agent started.
 	startedAt time.Time
-	// damaged says which Pods hold devices that nobody knows, and why.
+	// damaged maps Pods whose devices are unknown to the error of their record.
 	damaged map[types.UID]error
 }
 
 // plugin is what is known of a resource.
 type plugin struct {
 	source
-	// session is nil while nobody serves.
+	// session is nil while no plugin serves.
 	session *session
 }
 
 // holding is the devices of a Pod.
 type holding struct {
 	record
-	// saved says that the choice is on disk and stands.
+	// saved means that the choice is on disk and final.
 	saved bool
-	// stopped says that no process uses the devices any more: others may have them.
+	// stopped means that no process uses the devices any more: other Pods may have them.
 	stopped bool
 }
 
-// Open returns the devices of a node as an earlier agent left them. No plugin is there yet.
+// Open loads the devices of a node as an earlier agent left them. No plugin is present yet.
 func Open(config Config) (*Manager, error) {
 	m := &Manager{Config: config, records: records{root: config.Root}, plugins: map[corev1.ResourceName]*plugin{},
 		pods: map[types.UID]*holding{}, damaged: map[types.UID]error{},
@@ -116,14 +117,14 @@ func (m *Manager) Amounts() (capacity, allocatable corev1.ResourceList) {
 	return amounts(m.sourcesLocked(), time.Now())
 }
 
-// Manages reports whether a resource is one of plugins: Admit says whether there is enough of it.
+// Manages reports whether a resource belongs to plugins: Admit checks whether enough of it is available.
 func (m *Manager) Manages(name corev1.ResourceName) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.plugins[name] != nil
 }
 
-// Health returns how the devices of a Pod are, by container.
+// Health returns the health of a Pod's devices, by container.
 func (m *Manager) Health(uid types.UID) map[string][]corev1.ResourceStatus {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,18 +144,18 @@ func (m *Manager) Held(uid types.UID) Allocation {
 	return nil
 }
 
-// Allocatable returns the healthy devices of the plugins that are there, those that Pods hold included.
+// Allocatable returns the healthy devices of the plugins that are present, including those that Pods hold.
 func (m *Manager) Allocatable() Devices {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return healthy(m.stockLocked())
 }
 
-// Pods returns those of which there is something on disk.
+// Pods returns the Pods that have a record on disk.
 func (m *Manager) Pods() ([]types.UID, error) { return m.records.pods() }
 
-// Admit gives a Pod devices, or returns why it cannot have them. Nothing is asked of a plugin yet. After a start of the
-// agent plugins have time to come back: until then a Pod is taken in, and SetUp finds out.
+// Admit assigns devices to a Pod, or returns why it cannot have them. It does not call plugins. After a start of
+// the agent plugins have time to come back: until then a Pod is admitted, and SetUp decides.
 func (m *Manager) Admit(pod *corev1.Pod) *podstate.Outcome {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -170,8 +171,8 @@ func (m *Manager) Admit(pod *corev1.Pod) *podstate.Outcome {
 	return nil
 }
 
-// chooseLocked gives a Pod devices that nobody has, unless its own stand already. It returns nil for a Pod that needs
-// none, and what the plugins that care may be asked before the choice stands.
+// chooseLocked assigns unused devices to a Pod, unless its choice is final already. It returns nil for a Pod that
+// needs none, and the questions that plugins may be asked before the choice is final.
 func (m *Manager) chooseLocked(pod *corev1.Pod, preferred map[choice][]string) (*holding, []question, error) {
 	h := m.pods[pod.UID]
 	if h != nil && h.saved {
@@ -192,7 +193,7 @@ func (m *Manager) chooseLocked(pod *corev1.Pod, preferred map[choice][]string) (
 	return h, questions, nil
 }
 
-// awayLocked returns a resource that the Pod needs and whose plugin is away; none if all are there.
+// awayLocked returns a resource that the Pod needs and whose plugin is away; empty if all are present.
 func (m *Manager) awayLocked(pod *corev1.Pod) corev1.ResourceName {
 	has := m.stockLocked()
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -218,7 +219,7 @@ func (m *Manager) stockLocked() stock {
 	return out
 }
 
-// takenLocked is what all Pods hold that have not stopped, but for one.
+// takenLocked returns the devices of all Pods that have not stopped, except one.
 func (m *Manager) takenLocked(but types.UID) set {
 	out := set{}
 	for uid, h := range m.pods {
@@ -242,7 +243,7 @@ func (m *Manager) sourcesLocked() map[corev1.ResourceName]source {
 	return out
 }
 
-// holdersLocked are the Pods that hold devices of a resource.
+// holdersLocked returns the Pods that hold devices of a resource.
 func (m *Manager) holdersLocked(name corev1.ResourceName) []types.UID {
 	var out []types.UID
 	for uid, h := range m.pods {

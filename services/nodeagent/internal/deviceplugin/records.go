@@ -17,13 +17,13 @@ import (
 	"keelson.dev/services/nodeagent/internal/wholefile"
 )
 
-// recordVersion is that of the records that are written and read.
+// recordVersion is the version of the records that are written and read.
 const recordVersion = 1
 
-// record is what is kept of the devices of a Pod.
+// record is the saved state of a Pod's devices.
 type record struct {
 	Version int `json:"version"`
-	// Sum tells a record that was changed from one that was written.
+	// Sum detects a record that was changed after it was written.
 	Sum string `json:"sum"`
 	// Devices are its devices, Grants what the plugins give each container with them; nil before they have answered.
 	Devices Allocation       `json:"devices"`
@@ -32,8 +32,8 @@ type record struct {
 
 const suffix = ".json"
 
-// records are the files below the agent's folder: one for each Pod that has devices, and an empty one for each resource
-// of which there has been a plugin.
+// records are the files in the agent's folder: one for each Pod with devices, and an empty one for each resource
+// that has had a plugin.
 type records struct{ root string }
 
 func (r records) podsDir() string { return filepath.Join(r.root, "devices", "pods") }
@@ -42,7 +42,7 @@ func (r records) resourcesDir() string { return filepath.Join(r.root, "devices",
 
 func (r records) file(uid types.UID) string { return filepath.Join(r.podsDir(), string(uid)+suffix) }
 
-// open makes the folders and returns the resources.
+// open creates the folders and returns the resources.
 func (r records) open() ([]corev1.ResourceName, error) {
 	for _, dir := range []string{r.podsDir(), r.resourcesDir()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -65,7 +65,7 @@ func (r records) open() ([]corev1.ResourceName, error) {
 	return out, nil
 }
 
-// know keeps that there has been a plugin of a resource.
+// know records that a resource has had a plugin.
 func (r records) know(name corev1.ResourceName) error {
 	file := filepath.Join(r.resourcesDir(), fileName(name))
 	if _, err := os.Stat(file); err == nil {
@@ -113,10 +113,10 @@ func (r records) load(uid types.UID) (record, error) {
 	return out, nil
 }
 
-// sum is that of the content.
+// sum returns the checksum of the content.
 func (kept record) sum() string {
 	kept.Sum = ""
-	data, _ := json.Marshal(kept) // text and numbers: it cannot fail
+	data, _ := json.Marshal(kept) // text and numbers: this cannot fail
 	return fmt.Sprintf("%x", sha256.Sum256(data))
 }
 

@@ -22,13 +22,13 @@ import (
 // socketName is the socket at which plugins register.
 const socketName = "kubelet.sock"
 
-// serveAgain is the pause before it is tried again to serve registrations.
+// serveAgain is the pause before serving registrations is tried again.
 const serveAgain = 10 * time.Second
 
-// Dir is the folder of the sockets of plugins.
+// Dir returns the folder of the plugins' sockets.
 func (m *Manager) Dir() string { return filepath.Join(m.Root, "device-plugins") }
 
-// Run takes plugins in until ctx ends.
+// Run accepts plugins until ctx ends.
 func (m *Manager) Run(ctx context.Context) {
 	defer m.sessions.Wait()
 	defer m.end()
@@ -39,8 +39,8 @@ func (m *Manager) Run(ctx context.Context) {
 	}, serveAgain)
 }
 
-// serve takes registrations until ctx ends. All sockets of the folder are removed first: so plugins notice that they
-// have to register again.
+// serve accepts registrations until ctx ends. It first removes all sockets of the folder: so plugins notice that
+// they have to register again.
 func (m *Manager) serve(ctx context.Context) error {
 	if err := clearSockets(m.Dir()); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (m *Manager) serve(ctx context.Context) error {
 	return pluginsocket.Serve(ctx, m.Dir(), socketName, server)
 }
 
-// clearSockets makes the folder, and removes the sockets in it.
+// clearSockets creates the folder, and removes the sockets in it.
 func clearSockets(dir string) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("making the folder of device plugins: %w", err)
@@ -77,7 +77,7 @@ type registrar struct {
 	m *Manager
 }
 
-// Register implements the service.
+// Register implements api.RegistrationServer.
 func (r *registrar) Register(ctx context.Context, in *api.RegisterRequest) (*api.Empty, error) {
 	name := in.GetResourceName()
 	err := checkPlugin(name, in.GetVersion())
@@ -99,7 +99,7 @@ func (r *registrar) Register(ctx context.Context, in *api.RegisterRequest) (*api
 	return &api.Empty{}, nil
 }
 
-// TakeIn takes in a plugin that has registered in the folder of all kinds of plugins.
+// TakeIn accepts a plugin that has registered in the folder of all kinds of plugins.
 func (m *Manager) TakeIn(ctx context.Context, info *registration.PluginInfo, endpoint string) (func(), error) {
 	if err := checkPlugin(info.GetName(), info.GetSupportedVersions()...); err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/pluginsocket"
 )
 
-// callTimeout bounds each call of a plugin, followAgain is the pause before a plugin is followed again that stays
-// registered although it broke off.
+// callTimeout bounds each call to a plugin; followAgain is the pause before a plugin that stays registered is
+// followed again after its stream broke.
 const (
 	callTimeout = 30 * time.Second
 	followAgain = time.Second
@@ -31,15 +31,15 @@ type session struct {
 	conn    *grpc.ClientConn
 	client  api.DevicePluginClient
 	options *api.DevicePluginOptions
-	// stays says that the plugin is registered until it is withdrawn; others have to register again when they break
-	// off.
+	// stays means that the plugin is registered until it is withdrawn; others have to register again when their stream
+	// breaks.
 	stays bool
 	ctx   context.Context
 	end   context.CancelFunc
 }
 
-// begin takes in the plugin that serves a resource at a socket, in place of an earlier one. Without options it is asked
-// for them.
+// begin accepts the plugin that serves a resource at a socket, replacing an earlier one. Without options it asks
+// the plugin for them.
 func (m *Manager) begin(ctx context.Context, name corev1.ResourceName, path string, options *api.DevicePluginOptions,
 	stays bool) (*session, error) {
 	root := plainfile.Root(m.Root)
@@ -84,7 +84,7 @@ func (m *Manager) begin(ctx context.Context, name corev1.ResourceName, path stri
 	return s, nil
 }
 
-// follow takes in what a plugin tells of its devices until it ends.
+// follow reads the plugin's reports of its devices until it ends.
 func (m *Manager) follow(s *session) {
 	defer s.conn.Close()
 	defer m.lose(s, true)
@@ -132,7 +132,7 @@ func (m *Manager) learn(s *session, devices map[string]bool) {
 	m.change(s, func(p *plugin) { p.source = source{Devices: devices, Live: true} })
 }
 
-// lose notes that a plugin is away; ended says that it does not come back by itself.
+// lose notes that a plugin is away; ended means that its session does not resume.
 func (m *Manager) lose(s *session, ended bool) {
 	m.change(s, func(p *plugin) {
 		if p.Live {
@@ -144,7 +144,7 @@ func (m *Manager) lose(s *session, ended bool) {
 	})
 }
 
-// change changes what is known of a plugin, unless another one has taken its place, and tells all who care.
+// change changes what is known of a plugin, unless another one has replaced it, and calls the Config's functions.
 func (m *Manager) change(s *session, do func(*plugin)) {
 	m.mu.Lock()
 	p := m.plugins[s.name]
@@ -169,7 +169,7 @@ func (m *Manager) change(s *session, do func(*plugin)) {
 	}
 }
 
-// call makes a call of the plugin of a resource.
+// call makes a call to the plugin of a resource.
 func (m *Manager) call(ctx context.Context, name corev1.ResourceName, method string,
 	do func(context.Context, *session) error) error {
 	m.mu.Lock()
@@ -184,7 +184,7 @@ func (m *Manager) call(ctx context.Context, name corev1.ResourceName, method str
 	return s.call(ctx, method, do)
 }
 
-// call bounds a call in time and says of an error whose it is.
+// call bounds the time of a call and adds the plugin to its error.
 func (s *session) call(ctx context.Context, method string, do func(context.Context, *session) error) error {
 	bounded, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -12,14 +12,14 @@ import (
 	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 )
 
-// Credentials are those of a pull that succeeded; the zero value is of one that needed none.
+// Credentials are those of a pull that succeeded; the zero value is for a pull that needed none.
 type Credentials struct {
-	// Secret is the one that they came from.
+	// Secret is the Secret that they came from.
 	Secret *kubeletv1beta1.ImagePullSecret
 }
 
-// verifies reports whether a Pod must show that it may pull an image which is on the node. name is the image's, in full
-// and without tag or digest; pulledHere says that the agent has brought it to the node.
+// verifies reports whether a Pod must show credentials for an image that is on the node. name is the image's full
+// name without tag or digest; pulledHere means that the agent has pulled it.
 func (s *Settings) verifies(name string, pulledHere bool) bool {
 	switch s.policy() {
 	case kubeletv1beta1.NeverVerify:
@@ -32,7 +32,7 @@ func (s *Settings) verifies(name string, pulledHere bool) bool {
 	return true
 }
 
-// lists reports whether an entry of the allowlist is about the image.
+// lists reports whether an entry of the allowlist matches the image.
 func lists(entry, name string) bool {
 	full, err := normal(entry)
 	if prefix, ok := strings.CutSuffix(full, "*"); ok {
@@ -41,8 +41,8 @@ func lists(entry, name string) bool {
 	return err == nil && full == name
 }
 
-// normal returns an entry of the allowlist with the image's name in full: with its registry, and library for names of
-// one part on docker.io. * stays at the end.
+// normal returns an entry of the allowlist with the image's full name: with its registry, and with library for
+// names of one part on docker.io. A trailing * is kept.
 func normal(entry string) (string, error) {
 	name, wild := entry, ""
 	if prefix, ok := strings.CutSuffix(entry, "/*"); ok {
@@ -61,8 +61,8 @@ func normal(entry string) (string, error) {
 	return ref.Name(), nil
 }
 
-// opens reports whether one of the secrets opens an image that was pulled with the known credentials, and which. A
-// secret does that has the same content as one of those, or that is one of those and had another content then.
+// opens reports whether one of the secrets grants access to an image that was pulled with the known credentials,
+// and which. A secret does if it has the same content as one of those, or is one of those with changed content.
 func opens(known kubeletv1beta1.ImagePullCredentials, secrets []kubeletv1beta1.ImagePullSecret) (
 	kubeletv1beta1.ImagePullSecret, bool) {
 	for _, secret := range secrets {
@@ -79,7 +79,7 @@ func sameSecret(a, b kubeletv1beta1.ImagePullSecret) bool {
 	return a.UID == b.UID && a.Namespace == b.Namespace && a.Name == b.Name
 }
 
-// mostSecrets is how many a record keeps of one image; a Pod with a forgotten one pulls again.
+// mostSecrets is how many secrets a record keeps of one image; a Pod with a forgotten one pulls again.
 const mostSecrets = 100
 
 // with returns what is known of an image after a pull with the given credentials.
@@ -94,8 +94,8 @@ func with(known kubeletv1beta1.ImagePullCredentials, by Credentials) kubeletv1be
 	return known
 }
 
-// added returns the record of an image after a pull of the name with the given credentials; nil are unknown ones, which
-// open it to nobody. old is nil if there was none; it stays as it is.
+// added returns the record of an image after a pull of the name with the given credentials; nil stands for unknown
+// ones, which grant no Pod access. old is nil if the image had no record; it is not changed.
 func added(old *kubeletv1beta1.ImagePulledRecord, id, name string,
 	by *Credentials) *kubeletv1beta1.ImagePulledRecord {
 	record := &kubeletv1beta1.ImagePulledRecord{ImageRef: id,
@@ -109,7 +109,7 @@ func added(old *kubeletv1beta1.ImagePulledRecord, id, name string,
 	return record
 }
 
-// fileOf is the name of the file about an image, which may hold any character.
+// fileOf returns the name of the file about an image, whose name may contain any character.
 func fileOf(image string) string {
 	sum := sha256.Sum256([]byte(image))
 	return "sha256-" + hex.EncodeToString(sum[:])

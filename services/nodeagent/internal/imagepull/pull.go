@@ -12,7 +12,7 @@ import (
 	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 )
 
-// Pull is one that is under way. It ends with Succeeded, Failed or Lost.
+// Pull is a pull under way. It ends with Succeeded, Failed or Lost.
 type Pull struct {
 	records *Records
 	image   reference.Named
@@ -20,7 +20,8 @@ type Pull struct {
 	before string
 }
 
-// Begin notes on disk that an image is going to be pulled. before is the ID of what the node has under the name.
+// Begin records on disk that an image is about to be pulled. before is the ID of the image that the node has under
+// the name.
 func (r *Records) Begin(image reference.Named, before string) (*Pull, error) {
 	if r == nil {
 		return nil, nil
@@ -40,12 +41,12 @@ func (r *Records) Begin(image reference.Named, before string) (*Pull, error) {
 	return pull, nil
 }
 
-// Succeeded notes with which credentials the image with the ID came. What cannot be written leaves the intent: the
-// image is open to nobody else.
+// Succeeded records with which credentials the image with the ID was pulled. If that cannot be written, the intent
+// stays: no other Pod gets access to the image.
 func (p *Pull) Succeeded(id string, by Credentials) { p.ended(id, &by) }
 
-// Failed ends a pull after which the node has the image with the ID, empty for none. A pull that has brought one
-// although it failed opens it to nobody.
+// Failed ends a pull after which the node has the image with the ID, empty for none. An image that came although
+// the pull failed is open to no Pod.
 func (p *Pull) Failed(id string) {
 	if p != nil && id == p.before {
 		id = ""
@@ -53,7 +54,7 @@ func (p *Pull) Failed(id string) {
 	p.ended(id, nil)
 }
 
-// Lost ends a pull of which nobody knows what it has brought. Its intent stays.
+// Lost ends a pull with an unknown outcome. Its intent stays.
 func (p *Pull) Lost() {
 	if p == nil {
 		return
@@ -81,7 +82,7 @@ func (p *Pull) ended(id string, by *Credentials) {
 	}
 }
 
-// end writes the record of what the pull has brought, if anything, and then removes its intent.
+// end writes the record of the pulled image, if any, and then removes the intent.
 func (r *Records) end(pull *Pull, id string, by *Credentials) error {
 	if id != "" {
 		if err := r.add(id, pull.image.Name(), by); err != nil {

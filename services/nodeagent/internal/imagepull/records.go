@@ -22,9 +22,9 @@ import (
 	"keelson.dev/services/nodeagent/internal/wholefile"
 )
 
-// Records keep on disk which images the agent has brought to the node and with what credentials, in the form of the
-// kubelet: an ImagePullIntent from before a pull until its outcome is known, and an ImagePulledRecord of each image. An
-// image with neither was on the node before. What cannot be read or written never opens an image to a Pod.
+// Records keep on disk which images the agent has pulled and with what credentials, in the kubelet's format: an
+// ImagePullIntent from before a pull until its outcome is known, and an ImagePulledRecord of each image. An image
+// with neither was on the node before. A record that cannot be read or written never opens an image to a Pod.
 //
 // Nil Records keep nothing and open every image to every Pod: those of a simulated node.
 type Records struct {
@@ -32,16 +32,16 @@ type Records struct {
 	settings Settings
 	log      *zap.Logger
 
-	mu sync.Mutex // guards all below and the files
+	mu sync.Mutex // guards all fields below and the files
 	// pulls are those under way, cutOff the files of the intents of those that ended without a known outcome.
 	pulls  map[*Pull]bool
 	cutOff map[string]bool
-	// serial counts the records that were written; written holds, by image ID, which write was the last.
+	// serial counts the written records; written holds, by image ID, the number of the last write.
 	serial  uint64
 	written map[string]uint64
 }
 
-// OpenRecords makes the folder if it is missing. Recover must be called before any Pod is given an image.
+// OpenRecords creates the folders if they are missing. Recover must be called before any Pod is given an image.
 func OpenRecords(dir string, settings Settings, log *zap.Logger) (*Records, error) {
 	r := &Records{dir: dir, settings: settings, log: log, pulls: map[*Pull]bool{}, cutOff: map[string]bool{},
 		written: map[string]uint64{}}
@@ -56,9 +56,9 @@ func OpenRecords(dir string, settings Settings, log *zap.Logger) (*Records, erro
 	return r, nil
 }
 
-// Recover takes up the pulls whose outcome an earlier agent has not written down. Of the node's images, those that such
-// a pull may have brought are open to nobody until a Pod has shown its credentials. Intents of images that are not
-// there stay: the runtime may yet finish them.
+// Recover takes up the pulls whose outcome an earlier agent has not recorded. The node's images that such a pull
+// may have brought are open to no Pod until one has shown its credentials. Intents of missing images stay: the
+// runtime may yet finish the pulls.
 func (r *Records) Recover(images func() ([]runtime.Image, error)) error {
 	if r == nil {
 		return nil
@@ -96,7 +96,7 @@ func (r *Records) Recover(images func() ([]runtime.Image, error)) error {
 }
 
 // MayUse reports whether a Pod may use the image with the ID, which the node has under the name, without a pull.
-// secrets returns those of the Pod that have credentials for the image; they are asked for only where they matter.
+// secrets returns the Pod's secrets with credentials for the image; it is called only if they matter.
 func (r *Records) MayUse(image reference.Named, id string, secrets func() []kubeletv1beta1.ImagePullSecret) bool {
 	if r == nil {
 		return true
@@ -119,7 +119,7 @@ func (r *Records) MayUse(image reference.Named, id string, secrets func() []kube
 	return ok
 }
 
-// known returns with which credentials the image came, and whether a Pod must show that it has them.
+// known returns with which credentials the image was pulled, and whether a Pod must show that it has them.
 func (r *Records) known(image reference.Named, id string) (known kubeletv1beta1.ImagePullCredentials, verifies bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,7 +137,7 @@ func (r *Records) known(image reference.Named, id string) (known kubeletv1beta1.
 	return known, r.settings.verifies(image.Name(), pulledHere)
 }
 
-// Mark returns a point of time for Forget.
+// Mark returns a point in time for Forget.
 func (r *Records) Mark() uint64 {
 	if r == nil {
 		return 0
@@ -147,8 +147,8 @@ func (r *Records) Mark() uint64 {
 	return r.serial
 }
 
-// Forget removes the records of images that the node has no longer. images were listed after the mark; records that
-// were written after it stay, as their images may have come after the list.
+// Forget removes the records of images that the node no longer has. images were listed after the mark; records
+// written after it stay, as their images may have come after the list.
 func (r *Records) Forget(images []runtime.Image, mark uint64) error {
 	if r == nil {
 		return nil
@@ -182,7 +182,8 @@ func (r *Records) Forget(images []runtime.Image, mark uint64) error {
 func (r *Records) intents() string { return filepath.Join(r.dir, "pulling") }
 func (r *Records) pulled() string  { return filepath.Join(r.dir, "pulled") }
 
-// add writes that the image came under the name with the given credentials, nil for unknown ones, if that is news.
+// add records that the image was pulled under the name with the given credentials, nil for unknown ones, unless
+// that is recorded already.
 func (r *Records) add(id, name string, by *Credentials) error {
 	old, err := r.load(id)
 	if err != nil {
@@ -201,7 +202,7 @@ func (r *Records) add(id, name string, by *Credentials) error {
 	return nil
 }
 
-// load returns the record of an image, nil if there is none.
+// load returns the record of an image; nil if it has none.
 func (r *Records) load(id string) (*kubeletv1beta1.ImagePulledRecord, error) {
 	data, err := os.ReadFile(filepath.Join(r.pulled(), fileOf(id)))
 	if errors.Is(err, fs.ErrNotExist) {

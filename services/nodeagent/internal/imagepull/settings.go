@@ -1,5 +1,6 @@
-// Package imagepull says how images come to the node and who may use them: how many are pulled at once (settings.go),
-// what is kept of pulls (pull.go, records.go), and which Pods may use an image without a pull of their own (decide.go).
+// Package imagepull decides how images come to the node and which Pods may use them: how many are pulled at once
+// (settings.go), what is recorded of pulls (pull.go, records.go), and which Pods may use an image without a pull of
+// their own (decide.go).
 package imagepull
 
 import (
@@ -15,7 +16,7 @@ import (
 	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 )
 
-// The flags: those of the kubelet, and two after the fields of its configuration.
+// The flags: those of the kubelet, and two named after fields of its configuration.
 const (
 	flagSerialize   = "serialize-image-pulls"
 	flagMaxParallel = "max-parallel-image-pulls"
@@ -23,13 +24,13 @@ const (
 	flagAllowlist   = "preloaded-images-verification-allowlist"
 )
 
-// Settings are the flags as they were given; nil is one that was not. The zero value pulls one image at a time.
+// Settings are the flags as given; nil stands for a flag that was not. The zero value pulls one image at a time.
 type Settings struct {
 	Serialize   *bool
 	MaxParallel *int
-	// Policy says which images that are on the node only Pods with credentials may use; empty is the default.
+	// Policy determines which images on the node only Pods with credentials may use; empty is the default.
 	Policy string
-	// Allowlist names images, in whole or up to /*, that need no credentials with one of the policies.
+	// Allowlist names images, in full or with a trailing /*, that need no credentials under one of the policies.
 	Allowlist []string
 }
 
@@ -72,7 +73,7 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 			"or digest, comma-separated; /* at the end stands for any rest")
 }
 
-// Validate says what is wrong with the flags.
+// Validate returns an error if the flags are invalid.
 func (s *Settings) Validate() error {
 	if s.MaxParallel != nil && *s.MaxParallel < 1 {
 		return fmt.Errorf("--%s: %d must be at least 1", flagMaxParallel, *s.MaxParallel)
@@ -95,10 +96,10 @@ func (s *Settings) Validate() error {
 	return nil
 }
 
-// Turns returns what each pull takes 1 of while it runs; who waits longest comes first.
+// Turns returns the semaphore of which each pull holds 1 while it runs; the longest waiting pull comes first.
 func (s *Settings) Turns() *semaphore.Weighted { return semaphore.NewWeighted(s.limit()) }
 
-// Show tells what is in force: nil for many is no bound.
+// Show returns the settings in force; nil for many means unlimited.
 func (s *Settings) Show() (serial bool, many *int32) {
 	limit := s.limit()
 	if limit <= math.MaxInt32 {
