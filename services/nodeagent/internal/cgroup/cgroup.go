@@ -1,12 +1,12 @@
 // Package cgroup keeps the cgroups of a node: one root for all Pods, one folder each for Burstable and BestEffort Pods,
-// and one cgroup per Pod, in which the container runtime makes those of the containers.
+// and one cgroup per Pod, in which the container runtime creates those of the containers.
 //
 //	<root>/pod<uid>              a Guaranteed Pod
 //	<root>/burstable/pod<uid>
 //	<root>/besteffort/pod<uid>
 //
-// The hierarchies may be version 1, hybrid or version 2; with the systemd driver each element is a slice. All of it can
-// be found again on disk: nothing is remembered.
+// The hierarchies may be version 1, hybrid or version 2; with the systemd driver each element is a slice. The package
+// finds everything on disk and remembers nothing.
 package cgroup
 
 import (
@@ -23,7 +23,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/reserved"
 )
 
-// Driver is who owns the hierarchy on this host.
+// Driver is the owner of the hierarchy on this host.
 type Driver string
 
 // The drivers that container runtimes know.
@@ -42,50 +42,50 @@ const (
 	Unified Mode = "v2"
 )
 
-// Kernel is all that this package asks of the host. Paths are absolute within the hierarchy and in folder form.
+// Kernel is all that this package needs of the host. Paths are absolute within the hierarchy and in folder form.
 // Implementations: package-level Host (the real one) and package cgroupfake.
 type Kernel interface {
-	// Mode says how hierarchies are mounted.
+	// Mode returns how hierarchies are mounted.
 	Mode() Mode
-	// Ensure makes the cgroup with its parents and sets its limits.
+	// Ensure creates the cgroup with its parents and sets its limits.
 	Ensure(path string, limits Limits) error
-	// Remove kills what is left in the cgroup and removes it with all below. What is already gone is no error.
+	// Remove kills what is left in the cgroup and removes it with all below. A missing cgroup is no error.
 	Remove(path string) error
-	// Kill kills all processes in the cgroup and below. What is already gone is no error.
+	// Kill kills all processes in the cgroup and below. A missing cgroup is no error.
 	Kill(path string) error
-	// Usage reads what the cgroup and all below it use; fs.ErrNotExist if there is none.
+	// Usage reads what the cgroup and all below it use; fs.ErrNotExist if it is missing.
 	Usage(path string) (Usage, error)
-	// Transfers reads what the cgroup and all below it have moved from and to disks; fs.ErrNotExist if there is none.
+	// Transfers reads what the cgroup and all below it have moved from and to disks; fs.ErrNotExist if it is missing.
 	Transfers(path string) ([]Transfer, error)
-	// Processes returns those right in the cgroup; fs.ErrNotExist if there is none.
+	// Processes returns the processes directly in the cgroup; fs.ErrNotExist if it is missing.
 	Processes(path string) ([]int, error)
-	// Children returns the names of the cgroups right below; none if there is no such cgroup.
+	// Children returns the names of the cgroups directly below; none if the cgroup is missing.
 	Children(path string) ([]string, error)
 }
 
 // Usage is what a cgroup uses.
 type Usage struct {
-	// CPUNanos is the CPU time in nanoseconds since the cgroup was made.
+	// CPUNanos is the CPU time in nanoseconds since the cgroup was created.
 	CPUNanos uint64
-	// CPUUserNanos and CPUSystemNanos are the parts of it outside of and in the kernel, which may lag behind it.
+	// CPUUserNanos and CPUSystemNanos are its parts outside and in the kernel, which may lag behind it.
 	CPUUserNanos, CPUSystemNanos uint64
-	// Periods are those in which there was a limit of the CPU time and somebody to use some, ThrottledPeriods those in
-	// which he was stopped by it, for ThrottledNanos together.
+	// Periods are those in which the CPU time was limited and a process wanted to run, ThrottledPeriods those in which
+	// the limit stopped processes, for ThrottledNanos together.
 	Periods, ThrottledPeriods, ThrottledNanos uint64
-	// Memory is all memory in bytes, WorkingSet that which cannot be dropped at once, RSS the anonymous part, Cache
-	// that of files, Mapped the part of it that processes have mapped, MaxMemory the most that Memory ever was.
+	// Memory is all memory in bytes, WorkingSet the part that cannot be dropped at once, RSS the anonymous part, Cache
+	// the memory of files, Mapped the part of it that processes have mapped, MaxMemory the maximum of Memory so far.
 	Memory, WorkingSet, RSS, Cache, Mapped, MaxMemory uint64
-	// Swap is what lies in swap, MemoryFailures how often the limit of memory was met.
+	// Swap is what is in swap, MemoryFailures how often the memory limit was hit.
 	Swap, MemoryFailures uint64
-	// MemoryLimit is 0 where there is none.
+	// MemoryLimit is 0 without a limit.
 	MemoryLimit             uint64
 	PageFaults, MajorFaults uint64
 	Pids                    uint64
-	// Stalls are told by version 2 alone.
+	// Only version 2 reports Stalls.
 	Stalls Stalls
 }
 
-// Transfer is what was moved from and to one disk since the cgroup was made.
+// Transfer is what was moved from and to one disk since the cgroup was created.
 type Transfer struct {
 	// Major and Minor are the numbers of the disk's device.
 	Major, Minor                           uint64
@@ -100,8 +100,8 @@ type Tree struct {
 	pids   int64
 }
 
-// NewTree makes a tree at the given root, for example /kubepods. pidsLimit is the limit of processes per Pod; 0 means
-// none. The root must be one that no other nodeagent of the machine uses.
+// NewTree returns a tree at the given root, for example /kubepods. pidsLimit is the limit of processes per Pod; 0
+// means none. No other nodeagent of the machine may use the root.
 func NewTree(kernel Kernel, driver Driver, root string, pidsLimit int64) (*Tree, error) {
 	if !path.IsAbs(root) || path.Clean(root) != root || root == "/" {
 		return nil, fmt.Errorf("cgroup root %q must be a clean absolute path below /", root)
@@ -112,10 +112,10 @@ func NewTree(kernel Kernel, driver Driver, root string, pidsLimit int64) (*Tree,
 	return &Tree{kernel: kernel, driver: driver, root: root, pids: pidsLimit}, nil
 }
 
-// Mode says how the hierarchies of the host are mounted.
+// Mode returns how the hierarchies of the host are mounted.
 func (t *Tree) Mode() Mode { return t.kernel.Mode() }
 
-// EnsureNode makes the cgroups above the Pods. limited is what all Pods together may have; amounts that are missing are
+// EnsureNode creates the cgroups above the Pods. limited is the limit for all Pods together; missing amounts are
 // not limited. It is idempotent.
 func (t *Tree) EnsureNode(limited corev1.ResourceList) error {
 	processes := limited[reserved.PIDs]
@@ -144,8 +144,8 @@ func (t *Tree) ShareBurstable(milli int64) error {
 	return nil
 }
 
-// EnsurePod makes the Pod's cgroup or brings its limits up to date. It is idempotent. The time of a Pod with processors
-// of its own is not rationed.
+// EnsurePod creates the Pod's cgroup or brings its limits up to date. It is idempotent. A Pod with CPUs of its own
+// has no CPU quota.
 func (t *Tree) EnsurePod(pod *corev1.Pod, ownCPUs bool) error {
 	limits := LimitsOf(pod, t.pids)
 	if ownCPUs {
@@ -159,7 +159,7 @@ func (t *Tree) EnsurePod(pod *corev1.Pod, ownCPUs bool) error {
 	})
 }
 
-// Parent returns the Pod's cgroup as a runtime expects in CgroupParent.
+// Parent returns the Pod's cgroup in the form that a runtime expects in CgroupParent.
 func (t *Tree) Parent(pod *corev1.Pod) string {
 	path := podPath(t.root, qos.Class(pod), pod.UID)
 	if t.driver == Systemd {
@@ -168,8 +168,8 @@ func (t *Tree) Parent(pod *corev1.Pod) string {
 	return path
 }
 
-// RemovePod removes the Pod's cgroups, whatever its class was: it may not be known any more. Call it when no container
-// of the Pod is left. It is idempotent.
+// RemovePod removes the Pod's cgroups in every QoS class: the Pod's own may no longer be known. Call it when no
+// container of the Pod is left. It is idempotent.
 func (t *Tree) RemovePod(uid types.UID) error {
 	if err := failpoint.Inject("nodeagent/cgroup.remove.before"); err != nil {
 		return err
@@ -209,7 +209,7 @@ func (t *Tree) PodUsage(pod *corev1.Pod) (Usage, error) {
 	return t.kernel.Usage(podPath(t.root, qos.Class(pod), pod.UID))
 }
 
-// ContainerUsage reads what a container uses by the runtime's ID of it.
+// ContainerUsage reads what the container with the runtime's ID uses.
 func (t *Tree) ContainerUsage(pod *corev1.Pod, id string) (Usage, error) {
 	return t.kernel.Usage(t.containerPath(qos.Class(pod), pod.UID, id))
 }
@@ -219,8 +219,8 @@ func (t *Tree) ContainerTransfers(pod *corev1.Pod, id string) ([]Transfer, error
 	return t.kernel.Transfers(t.containerPath(qos.Class(pod), pod.UID, id))
 }
 
-// Path returns where the kernel has the cgroup of a Pod's container or sandbox; without an ID it is the Pod's, without
-// a Pod that of all Pods.
+// Path returns the kernel's path of the cgroup of a Pod's container or sandbox; without an ID that of the Pod, without a
+// Pod that of all Pods.
 func (t *Tree) Path(pod *corev1.Pod, id string) string {
 	at := t.root
 	switch {
@@ -235,12 +235,12 @@ func (t *Tree) Path(pod *corev1.Pod, id string) string {
 	return slicePath(at)
 }
 
-// Processes returns those of a container or a sandbox by the runtime's ID of it.
+// Processes returns the processes of the container or sandbox with the runtime's ID.
 func (t *Tree) Processes(pod *corev1.Pod, id string) ([]int, error) {
 	return t.kernel.Processes(t.containerPath(qos.Class(pod), pod.UID, id))
 }
 
-// KillContainer kills all processes of a container. The Pod may be known by its UID only, so every class is looked at.
+// KillContainer kills all processes of a container. The Pod may be known by its UID only, so it tries every class.
 func (t *Tree) KillContainer(pod *corev1.Pod, id string) error {
 	var problems []error
 	for class := range classes {

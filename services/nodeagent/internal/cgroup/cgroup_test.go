@@ -119,7 +119,7 @@ func TestNewTreeRefusesBadRoots(t *testing.T) {
 	}
 }
 
-// kernels are those that the same behaviour is checked on; the root is free on this machine.
+// kernels returns the kernels on which the same behavior is checked; the root is unused on this machine.
 func kernels() map[string]cgroup.Kernel {
 	all := map[string]cgroup.Kernel{"fake": cgroupfake.New(cgroup.Legacy)}
 	for _, driver := range drivers() {
@@ -188,12 +188,12 @@ func TestPodsComeAndGo(t *testing.T) {
 	})
 }
 
-// A Pod with processors for itself keeps its weight and its memory's limit, and is not rationed.
+// A Pod with CPUs of its own keeps its weight and its memory limit, and has no CPU quota.
 func TestPodWithItsOwnCPUs(t *testing.T) {
 	kernel := cgroupfake.New(cgroup.Unified)
 	tree := newTree(t, kernel, cgroup.Cgroupfs, "/k")
 	pod := podWith("a", corev1.PodQOSGuaranteed, amounts("1", "64Mi"), amounts("1", "64Mi"))
-	for _, own := range []bool{true, false} { // either may follow the other
+	for _, own := range []bool{true, false} { // in either order
 		if err := tree.EnsurePod(pod, own); err != nil {
 			t.Fatal(err)
 		}
@@ -220,8 +220,8 @@ func TestMode(t *testing.T) {
 	}
 }
 
-// The processes of a container are found whatever class its Pod is of: of one that the API has forgotten nobody knows
-// it.
+// The processes of a container are found in any QoS class: the class of a Pod that the API has forgotten is
+// unknown.
 func TestKillContainer(t *testing.T) {
 	for driver, name := range map[cgroup.Driver]string{cgroup.Cgroupfs: "c1",
 		cgroup.Systemd: "cri-containerd-c1.scope"} {

@@ -12,7 +12,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/qos"
 )
 
-// Limits are the settings of one cgroup. Zero means: no limit, or the least weight.
+// Limits are the settings of one cgroup. Zero means no limit, or the least weight.
 type Limits struct {
 	CPUShares int64
 	// CPUQuota is in microseconds of each qos.CPUPeriod.
@@ -45,7 +45,7 @@ func BurstableMilli(pods []*corev1.Pod) int64 {
 	return sum
 }
 
-// classes are the folders of the Pods that are not Guaranteed; Guaranteed ones lie right under the root.
+// classes are the folders of the Pods that are not Guaranteed; Guaranteed ones are directly under the root.
 var classes = map[corev1.PodQOSClass]string{
 	corev1.PodQOSGuaranteed: "",
 	corev1.PodQOSBurstable:  "burstable",
@@ -57,12 +57,12 @@ const podPrefix = "pod"
 // scopeSuffix ends the names of the units in which runtimes keep containers under systemd.
 const scopeSuffix = ".scope"
 
-// podPath returns the path of a Pod's cgroup, with folders as the cgroupfs driver has them.
+// podPath returns the path of a Pod's cgroup, with folders as in the cgroupfs driver.
 func podPath(root string, class corev1.PodQOSClass, uid types.UID) string {
 	return path.Join(root, classes[class], podPrefix+string(uid))
 }
 
-// uidOf returns the Pod of a cgroup's name.
+// uidOf returns the UID of the Pod to which a cgroup's name belongs.
 func uidOf(name string) (types.UID, bool) {
 	uid, ok := strings.CutPrefix(name, podPrefix)
 	return types.UID(uid), ok && uid != ""

@@ -7,21 +7,21 @@ import (
 	"github.com/opencontainers/cgroups"
 )
 
-// Stalls are for how long processes have waited for resources (the kernel's pressure stall information); nil for one
-// that the kernel does not tell.
+// Stalls hold how long processes have waited for resources (the kernel's pressure stall information); nil for a
+// resource that the kernel does not report.
 type Stalls struct{ CPU, Memory, IO *Stall }
 
 // Stall is how long processes have waited for one resource: Some of them, or all at once (Full).
 type Stall struct{ Some, Full Waits }
 
-// Waits are the parts of the last seconds, in percent, and the sum in microseconds.
+// Waits are the shares of the last seconds, in percent, and the sum in microseconds.
 type Waits struct {
 	Avg10, Avg60, Avg300 float64
 	Total                uint64
 }
 
-// ParseStall reads a file of /proc/pressure. Kernels before 5.13 do not say for how long all have waited for a
-// processor; what nobody can read is told of nobody.
+// ParseStall parses a file of /proc/pressure. Kernels before 5.13 do not report for how long all have waited for a
+// CPU; it returns nil for what it cannot parse.
 func ParseStall(text string) *Stall {
 	var out Stall
 	known := false
@@ -45,7 +45,7 @@ func ParseStall(text string) *Stall {
 	return &out
 }
 
-// stallOf translates what the library has read of a cgroup.
+// stallOf converts what the library has read of a cgroup.
 func stallOf(told *cgroups.PSIStats) *Stall {
 	if told == nil {
 		return nil

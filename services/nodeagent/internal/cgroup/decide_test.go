@@ -31,8 +31,8 @@ func TestSliceNames(t *testing.T) {
 	}
 }
 
-// A slice lies in the one above it, and a container in the scope that its runtime has made in the slice of the Pod: it
-// is looked for where it is, or nothing is known of what it uses and nothing of it is killed.
+// A slice is inside the one above it, and a container in the scope that its runtime has created in the slice of the
+// Pod: with any other path, its usage would be missing and none of its processes would be killed.
 func TestPathsOfUnits(t *testing.T) {
 	for path, want := range map[string]string{
 		"/kubepods":                  "/kubepods.slice",
@@ -51,7 +51,7 @@ func TestPathsOfUnits(t *testing.T) {
 	}
 }
 
-// What is told of a cgroup stands by the path at which the kernel has it.
+// Path returns the path at which the kernel has the cgroup.
 func TestPath(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a-1"},
 		Status: corev1.PodStatus{QOSClass: corev1.PodQOSBurstable}}
@@ -70,7 +70,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// What was moved is told by disk; the kernel's sums and what it counts besides are not added.
+// Transfers are reported by disk; the kernel's sums and other counters are not added.
 func TestTransfersOf(t *testing.T) {
 	entry := func(minor uint64, op string, value uint64) cgroups.BlkioStatEntry {
 		return cgroups.BlkioStatEntry{Major: 8, Minor: minor, Op: op, Value: value}
@@ -96,7 +96,7 @@ func TestUsageOf(t *testing.T) {
 	stats.CpuStats.CpuUsage.UsageInUsermode, stats.CpuStats.CpuUsage.UsageInKernelmode = 3, 2
 	stats.CpuStats.ThrottlingData = cgroups.ThrottlingData{Periods: 6, ThrottledPeriods: 4, ThrottledTime: 9}
 	stats.MemoryStats.Usage.MaxUsage, stats.MemoryStats.Usage.Failcnt = 1200, 8
-	stats.MemoryStats.SwapUsage.Usage = 1050 // memory is part of it
+	stats.MemoryStats.SwapUsage.Usage = 1050 // includes memory
 	want := Usage{CPUNanos: 5, CPUUserNanos: 3, CPUSystemNanos: 2, Periods: 6, ThrottledPeriods: 4, ThrottledNanos: 9,
 		Memory: 1000, WorkingSet: 700, RSS: 200, Cache: 400, Mapped: 60, MaxMemory: 1200, Swap: 50, MemoryFailures: 8,
 		PageFaults: 7, MajorFaults: 1, Pids: 3}
@@ -125,7 +125,7 @@ func TestUsageOf(t *testing.T) {
 	}
 }
 
-// A Pod is known again by the name of its cgroup, and nothing else is taken for one.
+// A Pod is recognized by the name of its cgroup, and nothing else is taken for a Pod.
 func TestNamesOfPods(t *testing.T) {
 	for class, want := range map[corev1.PodQOSClass]string{corev1.PodQOSGuaranteed: "/k/podu-1",
 		corev1.PodQOSBurstable: "/k/burstable/podu-1", corev1.PodQOSBestEffort: "/k/besteffort/podu-1"} {

@@ -22,7 +22,7 @@ import (
 // mountRoot is where hosts mount their hierarchies.
 const mountRoot = "/sys/fs/cgroup"
 
-// swapLimit is the setting of version 2 for swap, where the kernel counts it.
+// swapLimit is version 2's setting for swap, if the kernel accounts for swap.
 const swapLimit = "memory.swap.max"
 
 // Host is the Kernel of this machine.
@@ -53,7 +53,7 @@ func (h *Host) Ensure(cgroupPath string, limits Limits) error {
 	}
 	resources := h.resources(limits)
 	if _, err := os.Stat(filepath.Join(m.Path(""), swapLimit)); err == nil && h.Mode() == Unified {
-		// Pods have no swap: those without a limit of memory would push out what others work with.
+		// Pods have no swap: those without a memory limit would push out the memory of others.
 		resources.Unified = map[string]string{swapLimit: "0"}
 	}
 	if err := m.Set(resources); err != nil {
@@ -76,7 +76,7 @@ func (h *Host) manager(cgroupPath string) (cgroups.Manager, error) {
 	return m, nil
 }
 
-// unitOf names the unit that systemd has for a path: a slice, or the scope in which the runtime keeps a container.
+// unitOf returns systemd's unit for a path: a slice, or the scope in which the runtime keeps a container.
 func unitOf(cgroupPath string) *cgroups.Cgroup {
 	parent := "-.slice"
 	if dir := path.Dir(cgroupPath); dir != "/" {
@@ -188,7 +188,7 @@ func (h *Host) stats(cgroupPath string, controllers cgroups.Controller) (*cgroup
 	return stats, nil
 }
 
-// transfersOf puts the figures of each disk together, sorted by its numbers. The kernel also tells sums of these.
+// transfersOf combines the figures of each disk, sorted by its numbers. It skips the kernel's sums of these.
 func transfersOf(told cgroups.BlkioStats) []Transfer {
 	all := map[[2]uint64]*Transfer{}
 	add := func(entries []cgroups.BlkioStatEntry, into map[string]func(*Transfer) *uint64) {
@@ -220,12 +220,12 @@ func transfersOf(told cgroups.BlkioStats) []Transfer {
 	return out
 }
 
-// usageOf translates the figures; their names differ between the versions.
+// usageOf converts the figures; their names differ between the versions.
 func usageOf(stats *cgroups.Stats, mode Mode) Usage {
 	cpu, throttling, memory := stats.CpuStats.CpuUsage, stats.CpuStats.ThrottlingData, stats.MemoryStats
 	inactive, rss, cache, mapped, prefix := "total_inactive_file", "total_rss", "total_cache", "total_mapped_file",
 		"total_"
-	swap := memory.SwapUsage.Usage - min(memory.SwapUsage.Usage, memory.Usage.Usage) // it tells both together
+	swap := memory.SwapUsage.Usage - min(memory.SwapUsage.Usage, memory.Usage.Usage) // SwapUsage includes memory
 	if mode == Unified {
 		inactive, rss, cache, mapped, prefix = "inactive_file", "anon", "file", "file_mapped", ""
 		swap = memory.SwapOnlyUsage.Usage
@@ -245,7 +245,7 @@ func usageOf(stats *cgroups.Stats, mode Mode) Usage {
 		Stalls: Stalls{CPU: stallOf(stats.CpuStats.PSI), Memory: stallOf(memory.PSI),
 			IO: stallOf(stats.BlkioStats.PSI)},
 	}
-	if memory.Usage.Limit < 1<<60 { // larger is the kernel's way to say none
+	if memory.Usage.Limit < 1<<60 { // the kernel reports no limit as a larger value
 		usage.MemoryLimit = memory.Usage.Limit
 	}
 	return usage
@@ -264,7 +264,8 @@ func (h *Host) Processes(cgroupPath string) ([]int, error) {
 	return pids, nil
 }
 
-// Children implements Kernel. All hierarchies are asked, because a crash may have left a cgroup in some of them only.
+// Children implements Kernel. It reads all hierarchies, because a crash may have left a cgroup in only some of
+// them.
 func (h *Host) Children(cgroupPath string) ([]string, error) {
 	m, err := h.manager(cgroupPath)
 	if err != nil {
@@ -289,7 +290,7 @@ func (h *Host) Children(cgroupPath string) ([]string, error) {
 	return names, nil
 }
 
-// nameOf turns the name of a slice back into the last element of its path.
+// nameOf converts the name of a slice to the last element of its path.
 func (h *Host) nameOf(entry string) string {
 	slice, ok := strings.CutSuffix(entry, ".slice")
 	if h.driver != Systemd || !ok {
@@ -298,7 +299,7 @@ func (h *Host) nameOf(entry string) string {
 	return strings.ReplaceAll(slice[strings.LastIndex(slice, "-")+1:], "_", "-")
 }
 
-// Mounted reports whether this machine has cgroups at all.
+// Mounted returns an error if this machine has no cgroups.
 func Mounted() error {
 	entries, err := os.ReadDir(mountRoot)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/cgroup"
 )
 
-// drivers are those that this machine has: test/vm runs these tests on one with systemd and version 2.
+// drivers are those of this machine: test/vm runs these tests on one with systemd and version 2.
 func drivers() []cgroup.Driver {
 	if _, err := os.Stat("/run/systemd/system"); err != nil {
 		return []cgroup.Driver{cgroup.Cgroupfs}
@@ -27,7 +27,7 @@ func drivers() []cgroup.Driver {
 	return []cgroup.Driver{cgroup.Cgroupfs, cgroup.Systemd}
 }
 
-// file returns a setting of a cgroup of this machine under its version 1 and version 2 names.
+// setting reads a setting of a cgroup of this machine under its version 1 and version 2 names.
 func setting(t *testing.T, path, controller, legacy, unified string) string {
 	t.Helper()
 	file := filepath.Join("/sys/fs/cgroup", controller, path, legacy)
@@ -41,7 +41,7 @@ func setting(t *testing.T, path, controller, legacy, unified string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// POD-233, SAF-085: the kernel really holds the limits, processes count as the Pod's, and removal ends them.
+// POD-233, SAF-085: the kernel enforces the limits, processes count as the Pod's, and removal ends them.
 func TestHostLimitsHold(t *testing.T) {
 	for _, driver := range drivers() {
 		t.Run(string(driver), func(t *testing.T) { hostLimitsHold(t, driver) })
@@ -114,7 +114,7 @@ func hostLimitsHold(t *testing.T, driver cgroup.Driver) {
 	}
 }
 
-// A container in a scope of systemd's is known by what it uses, and ends when it has to.
+// The usage of a container in a systemd scope is found, and the container is killed when it has to be.
 func TestScopeOfContainer(t *testing.T) {
 	if !slices.Contains(drivers(), cgroup.Systemd) {
 		t.Skip("systemd does not run this machine; test/vm has one")

@@ -35,7 +35,7 @@ func podOf(uid types.UID, containers ...string) *corev1.Pod {
 	return pod
 }
 
-// lights are devices by ID; those that end with an exclamation mark are unhealthy.
+// lights returns devices by ID; those with a trailing exclamation mark are unhealthy.
 func lights(ids string) map[string]bool {
 	out := map[string]bool{}
 	for _, id := range strings.Fields(ids) {
@@ -45,7 +45,7 @@ func lights(ids string) map[string]bool {
 	return out
 }
 
-// Init containers leave their devices to those that come later; sidecars and main containers keep theirs.
+// Init containers leave their devices to later ones; sidecars and main containers keep theirs.
 func TestAssign(t *testing.T) {
 	for name, row := range map[string]struct {
 		pod       []string
@@ -120,7 +120,7 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// A resource without a plugin is left to others, and a plugin's is not looked for among them.
+// A resource without a plugin is left to others, and the resource of a plugin is not.
 func TestOnlyResourcesOfPlugins(t *testing.T) {
 	for _, has := range []stock{nil, {"example.com/other": lights("a")}} {
 		if got, _, err := assign(request{Pod: podOf("p", "main c 9"), Stock: has}); len(got) != 0 || err != nil {

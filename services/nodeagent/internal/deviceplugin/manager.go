@@ -1,14 +1,14 @@
 // Package deviceplugin gives Pods the devices of plugins (k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1). A plugin
-// registers at a socket of the agent, or through the folder in which CSI drivers register too; as long as it tells its
+// registers at a socket of the agent, or through the folder in which CSI drivers register too; while it reports its
 // devices, the Node has them as an extended resource.
 //
-// Which devices a Pod gets is chosen when the node takes the Pod in, is on disk before a plugin is asked to allocate
-// them, and holds until all containers of the Pod have ended, whatever dies meanwhile.
+// The devices of a Pod are chosen when the node admits the Pod, are on disk before a plugin is asked to allocate them,
+// and stay the same until all containers of the Pod have ended, also if agent or plugin die meanwhile.
 //
-//	decide.go         which devices for whom
-//	decide_plugin.go  what plugins say, and what the API is told of it
+//	decide.go         which devices a Pod gets
+//	decide_plugin.go  what plugins report, and what the API gets of it
 //	manager.go        the state of the node
-//	allocate.go       a Pod's way to its devices
+//	allocate.go       allocation of a Pod's devices
 //	session.go        a plugin that serves
 //	registration.go   how plugins register
 //	records.go        what is on disk

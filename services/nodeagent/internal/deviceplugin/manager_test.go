@@ -34,12 +34,12 @@ func newWorld(t *testing.T, options *api.DevicePluginOptions, ids string) *world
 	return w
 }
 
-// reopen is the next agent.
+// reopen starts the next agent.
 func (w *world) reopen() {
 	w.m = opened(w, w.dir, func(uid types.UID, why podstate.Outcome) { w.refused[uid] = why })
 }
 
-// takes has the node take a Pod in and its plugins allocate.
+// takes makes the node admit a Pod and its plugins allocate.
 func (w *world) takes(pod *corev1.Pod) {
 	w.Helper()
 	if why := w.m.Admit(pod); why != nil {
@@ -50,7 +50,7 @@ func (w *world) takes(pod *corev1.Pod) {
 	}
 }
 
-// gets makes sure of what a container gets.
+// gets checks what a container gets.
 func (w *world) gets(pod *corev1.Pod, want string) {
 	w.Helper()
 	grant, err := w.m.Container(w.Context(), pod, &pod.Spec.Containers[0])
@@ -59,7 +59,7 @@ func (w *world) gets(pod *corev1.Pod, want string) {
 	}
 }
 
-// A Pod keeps its devices while agent and plugin die, and another one does not get them before it has ended.
+// A Pod keeps its devices when agent and plugin die, and no other Pod gets them before it has ended.
 func TestDevicesOutliveAgentAndPlugin(t *testing.T) {
 	w := newWorld(t, nil, "a b")
 	one, two, three := podOf("one", "main c 1"), podOf("two", "main c 1"), podOf("three", "main c 1")
@@ -94,8 +94,8 @@ func TestDevicesOutliveAgentAndPlugin(t *testing.T) {
 	}
 }
 
-// A Pod whose processes have ended frees its devices before it is torn down, whoever writes first, and also where
-// nobody knew which they were.
+// A Pod whose processes have ended frees its devices before it is torn down, in either order of the writes, and
+// also if its devices were unknown.
 func TestStopped(t *testing.T) {
 	w := newWorld(t, nil, "a b")
 	one, two, next, last := podOf("one", "main c 1"), podOf("two", "main c 1"), podOf("next", "main c 1"),
@@ -133,7 +133,7 @@ func TestStopped(t *testing.T) {
 	w.gets(last, "b")
 }
 
-// What was promised to a Pod is not promised again, and is free when the Pod goes.
+// What was promised to a Pod is not promised again, and is free when the Pod is gone.
 func TestAdmitPromises(t *testing.T) {
 	w := newWorld(t, nil, "a")
 	if why := w.m.Admit(podOf("one", "main c 1")); why != nil {
@@ -150,7 +150,7 @@ func TestAdmitPromises(t *testing.T) {
 	}
 }
 
-// The plugin is asked which it prefers, and before each start of a container, if it wants to.
+// A plugin is asked for its preference, and called before each start of a container, if its options require it.
 func TestOptions(t *testing.T) {
 	w := newWorld(t, &api.DevicePluginOptions{GetPreferredAllocationAvailable: true, PreStartRequired: true}, "a b c")
 	pod := podOf("p", "main c 1")
@@ -209,7 +209,7 @@ func TestAllocateFails(t *testing.T) {
 	w.gets(pod, "a")
 }
 
-// A device that broke between admission and set-up is not given out.
+// A device that broke between admission and set-up is not assigned.
 func TestDeviceBreaksBeforeSetUp(t *testing.T) {
 	w := newWorld(t, nil, "a b")
 	one, two := podOf("one", "main c 1"), podOf("two", "main c 1")
@@ -227,8 +227,8 @@ func TestDeviceBreaksBeforeSetUp(t *testing.T) {
 	w.gets(two, "b")
 }
 
-// With a record that cannot be read nothing is given out: whose devices it says nobody knows. The Pod runs on, but
-// starts no container with devices, until it is deleted.
+// With a record that cannot be read, nothing is assigned: the owners of its devices are unknown. The Pod runs on,
+// but starts no container with devices, until it is deleted.
 func TestDamagedRecord(t *testing.T) {
 	for name, damage := range map[string]func(string) string{
 		"empty":           func(string) string { return "" },
@@ -276,7 +276,7 @@ func TestDamagedRecord(t *testing.T) {
 	}
 }
 
-// A Pod that was started before there was a plugin runs on as it was.
+// A Pod that was started before the plugin existed runs on unchanged.
 func TestStartedWithoutDevices(t *testing.T) {
 	w := newWorld(t, nil, "a")
 	pod := podOf("p", "main c 2")
@@ -287,8 +287,8 @@ func TestStartedWithoutDevices(t *testing.T) {
 	w.gets(pod, "")
 }
 
-// After a start of the agent a Pod waits for its plugin to come back, for five minutes, and is refused then if that has
-// too little. A plugin that was there and went is not waited for.
+// After a start of the agent a Pod waits five minutes for its plugin to come back, and is refused then if the
+// plugin has too little. A plugin that was present and left is not waited for.
 func TestPluginsHaveTimeToComeBack(t *testing.T) {
 	w := newWorld(t, nil, "a")
 	one, two := podOf("one", "main c 1"), podOf("two", "main c 1")

@@ -26,7 +26,7 @@ import (
 // lamp is a plugin in memory. It prefers the last of the devices that it may choose from.
 type lamp struct {
 	api.DevicePluginClient
-	// fails is the answer to Allocate; nil for a good one.
+	// fails is the error of Allocate; nil for success.
 	fails error
 	calls []string
 }
@@ -56,7 +56,7 @@ func (l *lamp) PreStartContainer(_ context.Context, in *api.PreStartContainerReq
 	return &api.PreStartContainerResponse{}, nil
 }
 
-// opened is a Manager of a folder that tells nobody.
+// opened returns a Manager of a folder whose Changed and Affected do nothing.
 func opened(t interface{ Fatal(...any) }, dir string, refuse func(types.UID, podstate.Outcome)) *Manager {
 	m, err := Open(Config{Root: dir, Log: zap.NewNop(), Changed: func() {}, Affected: func(types.UID) {},
 		Returned: func(types.UID) {}, Refuse: refuse})
@@ -66,7 +66,7 @@ func opened(t interface{ Fatal(...any) }, dir string, refuse func(types.UID, pod
 	return m
 }
 
-// plugIn has a plugin serve devices.
+// plugIn makes a plugin serve devices.
 func plugIn(t interface{ Fatal(...any) }, m *Manager, l *lamp, options *api.DevicePluginOptions, ids string) *session {
 	if err := m.records.know(led); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func plugIn(t interface{ Fatal(...any) }, m *Manager, l *lamp, options *api.Devi
 	return s
 }
 
-// resident is a Pod with its containers that live, and their devices.
+// resident is a Pod with its live containers, and their devices.
 type resident struct {
 	pod   *corev1.Pod
 	next  int
@@ -99,8 +99,8 @@ type node struct {
 	made    int
 }
 
-// No device is ever given to two living containers, and none changes hands while its container lives: whatever becomes
-// of the plugin, of its devices, of the agent in the middle of anything, and of the records.
+// No device is ever assigned to two live containers, and none changes hands while its container lives, whether the
+// plugin, its devices, the agent or the records fail.
 func TestNoDeviceIsGivenTwice(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "")
@@ -144,7 +144,7 @@ func (n *node) with(do func(*resident)) {
 	}
 }
 
-// plugin comes with other devices.
+// plugin registers with other devices.
 func (n *node) plugin() {
 	ids := strings.Fields("a b c d")[:rapid.IntRange(0, 4).Draw(n.T, "devices")]
 	for i := range ids {
@@ -237,7 +237,7 @@ func (n *node) damage(r *resident) {
 	}
 }
 
-// restart has the next agent take up what is on disk. It admits the Pods anew of which it has started nothing.
+// restart makes the next agent load what is on disk. It admits again the Pods of which it has started nothing.
 func (n *node) restart() {
 	n.m = opened(n.T, n.dir, n.refuse)
 	if n.m.plugins[led] == nil {

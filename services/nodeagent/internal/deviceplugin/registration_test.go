@@ -61,18 +61,18 @@ func listOf(ids string) *api.ListAndWatchResponse {
 	return out
 }
 
-// rig is a Manager that runs.
+// rig is a running Manager.
 type rig struct {
 	*Manager
 	*testing.T
 	changed chan struct{}
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	touched map[types.UID]int
 	back    []types.UID
 }
 
 func newRig(t *testing.T) *rig {
-	dir, err := os.MkdirTemp("", "dp") // a socket's address is short
+	dir, err := os.MkdirTemp("", "dp") // a socket's path is short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func (r *rig) await(what string, is func() bool) {
 	}
 }
 
-// awaitAmounts waits for what the Node has.
+// awaitAmounts waits for the Node's amounts.
 func (r *rig) awaitAmounts(all, well int64) {
 	r.Helper()
 	r.await("the amounts", func() bool {
@@ -166,8 +166,8 @@ func (r *rig) register(in *api.RegisterRequest) error {
 	return err
 }
 
-// A plugin that registers gives the node its devices and tells of their health; when it goes, nothing of it can be had
-// until it registers again.
+// A plugin that registers gives the node its devices and reports their health; when it leaves, none of its devices
+// can be assigned until it registers again.
 func TestRegister(t *testing.T) {
 	r := newRig(t)
 	old := filepath.Join(r.Dir(), "old.sock")
@@ -224,7 +224,7 @@ func TestRegister(t *testing.T) {
 	})
 }
 
-// A plugin that registers in place of another one has the resource from then on.
+// A plugin that registers for the resource of another one replaces it.
 func TestRegisterAgain(t *testing.T) {
 	r := newRig(t)
 	r.run()
@@ -243,7 +243,7 @@ func TestRegisterAgain(t *testing.T) {
 	}
 }
 
-// Who cannot be taken in is told why in one sentence.
+// A plugin that is refused gets the reason in one sentence.
 func TestRegisterRefuses(t *testing.T) {
 	r := newRig(t)
 	r.run()
@@ -269,8 +269,8 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// A plugin of the folder of all kinds of plugins is asked for its options, is followed again when it breaks off, and
-// ends when it is withdrawn.
+// A plugin in the folder of all kinds of plugins is asked for its options, is followed again when its stream
+// breaks, and ends when it is withdrawn.
 func TestTakeIn(t *testing.T) {
 	r := newRig(t)
 	r.run()
@@ -293,7 +293,7 @@ func TestTakeIn(t *testing.T) {
 	if !required {
 		t.Error("the plugin's options are not known")
 	}
-	close(plugin.lists) // ListAndWatch ends, and so does each next one
+	close(plugin.lists) // ListAndWatch ends, and so does each later one
 	r.awaitAmounts(1, 0)
 	plugin.lists = make(chan *api.ListAndWatchResponse, 1)
 	plugin.lists <- listOf("a b")

@@ -12,7 +12,7 @@ func secret(uid, hash string) kubeletv1beta1.ImagePullSecret {
 	return kubeletv1beta1.ImagePullSecret{UID: uid, Namespace: "ns", Name: "s", CredentialHash: hash}
 }
 
-// Which images on the node need credentials. (imagePullCredentialsVerificationPolicy and
+// TestVerifies checks which images on the node need credentials. (imagePullCredentialsVerificationPolicy and
 // preloadedImagesVerificationAllowlist, KubeletConfiguration v1beta1.)
 func TestVerifies(t *testing.T) {
 	const listed, other, allowlist = "reg.io/team/app", "reg.io/team2/app", "NeverVerifyAllowlistedImages"
@@ -70,7 +70,7 @@ func TestAllowlistIsChecked(t *testing.T) {
 	}
 }
 
-// A secret opens an image by its content or by being the one that opened it before, whatever it holds now.
+// A secret opens an image by its content, or by being the one that opened it before, even with changed content.
 func TestOpens(t *testing.T) {
 	known := kubeletv1beta1.ImagePullCredentials{KubernetesSecrets: []kubeletv1beta1.ImagePullSecret{secret("1", "a"),
 		secret("2", "")}}
@@ -93,8 +93,8 @@ func TestOpens(t *testing.T) {
 	}
 }
 
-// A pull without credentials opens an image for good; a secret of which the content has changed stands once; a hundred
-// are kept, the newest.
+// A pull without credentials opens an image for good; a secret with changed content is listed once; the newest
+// hundred are kept.
 func TestWith(t *testing.T) {
 	type known = kubeletv1beta1.ImagePullCredentials
 	by := func(s kubeletv1beta1.ImagePullSecret) Credentials { return Credentials{Secret: &s} }

@@ -21,7 +21,7 @@ type at struct {
 	dir string
 }
 
-// start is an agent that starts while the node has the images.
+// start starts an agent while the node has the images.
 func (a at) start(images ...runtime.Image) *Records {
 	a.Helper()
 	r, err := OpenRecords(a.dir, Settings{}, zap.NewNop())
@@ -71,7 +71,7 @@ func withSecret(uid string) Credentials {
 	return Credentials{Secret: &s}
 }
 
-// files returns how many intents and records there are.
+// files counts the intents and records.
 func (a at) files() (intents, pulled int) {
 	a.Helper()
 	i, err1 := os.ReadDir(filepath.Join(a.dir, "pulling"))
@@ -89,12 +89,12 @@ func (a at) has(intents, pulled int) {
 	}
 }
 
-// The life of a private image: before, while and after it is pulled, and with the next agent. Another name of the same
-// image is another right, and a pull without credentials opens it to all.
+// The life of a private image: before, during and after its pull, and with the next agent. Another name of the same
+// image needs rights of its own, and a pull without credentials opens it to all.
 func TestPrivateImage(t *testing.T) {
 	a := at{t, t.TempDir()}
 	r := a.start()
-	a.may(r, "reg.io/p:1", "id", true, true) // somebody else has brought it
+	a.may(r, "reg.io/p:1", "id", true, true) // the agent has not pulled it
 	pull := a.begin(r, "reg.io/p:1", "")
 	a.has(1, 0)
 	a.may(r, "reg.io/p:1", "id", false, false)
@@ -115,7 +115,7 @@ func TestPrivateImage(t *testing.T) {
 	a.may(r, "reg.io/p:1", "id", true, true)
 }
 
-// What is written is what the kubelet writes.
+// The records are the same as the kubelet's.
 func TestFormOfRecords(t *testing.T) {
 	a := at{t, t.TempDir()}
 	r := a.start()
@@ -154,12 +154,12 @@ func (a at) read(file string, into any) {
 	}
 }
 
-// A pull that fails leaves what was there as open as it was, and closes what it has brought nevertheless.
+// A failed pull leaves an earlier image as open as it was, and closes an image that came nevertheless.
 func TestFailedPull(t *testing.T) {
 	a := at{t, t.TempDir()}
 	r := a.start()
 	pull := a.begin(r, "reg.io/p:1", "id")
-	a.may(r, "reg.io/p:1", "id", true, true) // what was there before stays open while it is pulled again
+	a.may(r, "reg.io/p:1", "id", true, true) // an earlier image stays open while it is pulled again
 	pull.Failed("id")
 	a.has(0, 0)
 	a.may(r, "reg.io/p:1", "id", true, true)
@@ -184,7 +184,7 @@ func TestPullsOfOneImage(t *testing.T) {
 	a.has(0, 1)
 }
 
-// An agent that ends while it pulls, or does not learn the outcome, opens nothing: neither what the runtime has got,
+// An agent that ends during a pull, or does not learn the outcome, opens nothing: neither what the runtime has got,
 // under all of its names, nor what it gets later.
 func TestPullThatIsCutOff(t *testing.T) {
 	image := runtime.Image{ID: "id", Tags: []string{"reg.io/p:1", "docker.io/library/alias:1"}}
@@ -240,8 +240,7 @@ func TestPullThatIsCutOff(t *testing.T) {
 	})
 }
 
-// A disk that takes nothing opens nothing: no pull begins without its intent, and what was pulled stays closed to
-// others.
+// A full disk opens nothing: no pull begins without its intent, and a pulled image stays closed to others.
 func TestFullDisk(t *testing.T) {
 	a := at{t, t.TempDir()}
 	r := a.start()
@@ -274,7 +273,7 @@ func arm(t *testing.T, name, program string) {
 	t.Cleanup(func() { failpoint.Disarm(name) })
 }
 
-// A record that is of no use opens nothing, and the next pull replaces it. What a write that was cut off has left goes.
+// An unusable record opens nothing, and the next pull replaces it. The remains of an interrupted write are removed.
 func TestDamagedRecord(t *testing.T) {
 	for name, content := range map[string]string{"empty": "", "half": `{"kind":"ImagePulledRe`,
 		"of another image": `{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","imageRef":"x",` +
@@ -312,7 +311,7 @@ func TestSecretIsRemembered(t *testing.T) {
 	}
 }
 
-// Secrets are asked for only where they matter.
+// Secrets are requested only if they matter.
 func TestSecretsAreSpared(t *testing.T) {
 	a := at{t, t.TempDir()}
 	r := a.start()
@@ -326,14 +325,14 @@ func TestSecretsAreSpared(t *testing.T) {
 	}
 }
 
-// Records of images that are gone go, but not those of images that came after the list was made.
+// Records of removed images are removed, but not those of images that came after the list was made.
 func TestForget(t *testing.T) {
 	a := at{t, t.TempDir()}
 	r := a.start()
 	for _, id := range []string{"there", "gone"} {
 		a.begin(r, id, "").Succeeded(id, withSecret("1"))
 	}
-	r = a.start() // the records of an earlier agent are no different
+	r = a.start() // the records of an earlier agent are treated alike
 	mark := r.Mark()
 	a.begin(r, "late", "").Succeeded("late", withSecret("1"))
 	if err := r.Forget([]runtime.Image{{ID: "there"}}, mark); err != nil {

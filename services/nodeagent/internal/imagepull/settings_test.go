@@ -10,7 +10,7 @@ import (
 	"keelson.dev/kit/daemon"
 )
 
-// One image at a time unless the node is told otherwise; a number of at least 2 is enough to tell it. (Defaults and
+// One image is pulled at a time unless the settings say otherwise; a number of at least 2 is enough. (Defaults and
 // bounds of serializeImagePulls and maxParallelImagePulls, KubeletConfiguration v1beta1.)
 func TestHowManyAtOnce(t *testing.T) {
 	const all = math.MaxInt64

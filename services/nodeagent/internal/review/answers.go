@@ -10,16 +10,16 @@ import (
 	"keelson.dev/kit/contained"
 )
 
-// What is remembered and asked at most, of tokens and of rights each.
+// The maximum numbers of remembered and of concurrent questions, of tokens and of rights each.
 const (
 	remembered  = 1024
 	askedAtOnce = 4
 )
 
-// askFor is how long a question may take, its wait for a turn included.
+// askFor is how long a question may take, including its wait for a turn.
 const askFor = 10 * time.Second
 
-// answer is what the API said: yes with a value, or no.
+// answer is the API's answer: yes with a value, or no.
 type answer[T any] struct {
 	value T
 	yes   bool
@@ -27,9 +27,9 @@ type answer[T any] struct {
 	life time.Duration
 }
 
-// answers remembers what the API said. A question is asked once at a time, however many want to know.
+// answers remembers the API's answers. A question is asked once at a time, however many callers wait for it.
 type answers[T any] struct {
-	// yes and no are apart: however much is refused, it drives out nothing of who was let in.
+	// yes and no are separate: refusals, however many, do not evict accepted ones.
 	yes, no *cache.LRUExpireCache
 	flights singleflight.Group
 	turns   chan struct{}
@@ -40,8 +40,8 @@ func newAnswers[T any]() *answers[T] {
 		turns: make(chan struct{}, askedAtOnce)}
 }
 
-// get returns the answer to the question of the key. A question that others wait for too outlives the request that
-// asked it first.
+// get returns the answer to the question of the key. A question that other callers also wait for outlives the
+// request that asked it first.
 func (a *answers[T]) get(ctx context.Context, key string,
 	ask func(context.Context) (answer[T], error)) (answer[T], error) {
 	for _, known := range []*cache.LRUExpireCache{a.yes, a.no} {
@@ -58,7 +58,7 @@ func (a *answers[T]) get(ctx context.Context, key string,
 	}
 }
 
-// fly asks when it is its turn, and remembers the answer.
+// fly asks when its turn comes, and remembers the answer.
 func (a *answers[T]) fly(ctx context.Context, key string,
 	ask func(context.Context) (answer[T], error)) (said answer[T], err error) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)

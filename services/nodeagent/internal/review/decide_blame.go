@@ -5,19 +5,20 @@ import (
 	"time"
 )
 
-// How many questions of one network address the API may answer with no: so many at once, and then one in each time.
+// How many questions of one network address the API may answer with no: refusals at once, and then one every
+// refusalEvery.
 const (
 	refusals     = 20
 	refusalEvery = time.Second
 )
 
-// blame is what an address has had refused, or is asking for: it fades with time. The zero value is none.
+// blame is the refused and current questions of an address: it fades with time. The zero value is none.
 type blame struct {
-	// until is when nothing is left of it.
+	// until is when nothing of it is left.
 	until time.Time
 }
 
-// with returns the blame with one question more; false if there are too many.
+// with returns the blame with one more question; false if that is too many.
 func (b blame) with(now time.Time) (blame, bool) {
 	from := b.until
 	if from.Before(now) {
@@ -29,16 +30,16 @@ func (b blame) with(now time.Time) (blame, bool) {
 	return blame{from.Add(refusalEvery)}, true
 }
 
-// without takes a question back that was answered with yes.
+// without takes back a question that was answered with yes.
 func (b blame) without() blame { return blame{b.until.Add(-refusalEvery)} }
 
-// neighbours are the addresses that share the blame of one: a machine may take any of an IPv6 network.
+// neighbours returns the addresses that share the blame of one: a machine may use any address of its IPv6 network.
 func neighbours(address netip.Addr) netip.Prefix {
 	address = address.Unmap().WithZone("")
 	bits := address.BitLen()
 	if address.Is6() {
 		bits = 64
 	}
-	prefix, _ := address.Prefix(bits) // of no address it is no network, which has its share too
+	prefix, _ := address.Prefix(bits) // without an address it is the zero network, which also has its share
 	return prefix
 }

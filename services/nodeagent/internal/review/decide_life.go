@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// lifeOf is how long the user of a token that the API has accepted is remembered: for ttl, but not beyond the end of
-// the token, which a JSON web token tells. What the API has accepted says the truth about that.
+// lifeOf returns how long the user of an accepted token is remembered: for ttl, but not beyond the token's expiry,
+// which a JSON web token contains. Since the API has accepted the token, its expiry can be trusted.
 func lifeOf(token string, now time.Time, ttl time.Duration) time.Duration {
 	_, rest, _ := strings.Cut(token, ".")
 	payload, _, isJWT := strings.Cut(rest, ".")

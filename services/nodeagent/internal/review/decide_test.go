@@ -12,7 +12,7 @@ func jwt(payload string) string {
 	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".c2ln"
 }
 
-// A token is not remembered beyond its end, whatever it says.
+// A token is not remembered beyond the expiry that it contains.
 func TestLifeOf(t *testing.T) {
 	now := time.Unix(1000, 500e6)
 	for _, row := range []struct {
@@ -39,7 +39,7 @@ func TestLifeOf(t *testing.T) {
 	}
 }
 
-// An address has 20 questions that are answered with no, and one more each second.
+// An address may have 20 refused questions, and one more each second.
 func TestBlame(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for _, row := range []struct {

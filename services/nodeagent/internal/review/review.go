@@ -1,7 +1,7 @@
-// Package review asks the API server who has a bearer token (TokenReview) and what somebody may do with the node
-// (SubjectAccessReview), and remembers the answers for a while. Whoever reaches the node API has it ask. So what is
-// remembered and what is asked at once is bounded, and so is how often one network address is refused by the API: with
-// more, the API is not asked for it.
+// Package review asks the API server for the user of a bearer token (TokenReview) and what a user may do with the
+// node (SubjectAccessReview), and remembers the answers for a while. Every client of the node API can cause such
+// questions. So the remembered and the concurrent questions are bounded, and so is how often the API refuses one
+// network address: beyond that, the API is not asked.
 package review
 
 import (
@@ -24,33 +24,33 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 )
 
-// What is wrong with a client; any other error says that the API could not be asked.
+// The errors of a client; any other error means that the API could not be asked.
 var (
-	// ErrUnknown says that nobody is known by the token.
+	// ErrUnknown means that the token belongs to no user.
 	ErrUnknown = errors.New("the bearer token is not valid")
-	// ErrTooOften says that the API is not asked because it has refused this network address too often.
+	// ErrTooOften means that the API is not asked because it has refused this network address too often.
 	ErrTooOften = errors.New("the API server has refused this network address too often: try again in some seconds")
 )
 
 // maxToken is the size of the largest token that the API is asked about.
 const maxToken = 16 << 10
 
-// refusedTTL is how long a token that is not valid is remembered: it may become so.
+// refusedTTL is how long an invalid token is remembered: it may become valid.
 const refusedTTL = 10 * time.Second
 
-// TokenReviews asks the API server whose tokens are; a client's interface of this name does.
+// TokenReviews asks the API server for the users of tokens; a client's interface of the same name implements it.
 type TokenReviews interface {
 	Create(ctx context.Context, review *authenticationv1.TokenReview, options metav1.CreateOptions) (
 		*authenticationv1.TokenReview, error)
 }
 
-// AccessReviews asks the API server what users may; a client's SubjectAccessReviewInterface does.
+// AccessReviews asks the API server what users may do; a client's SubjectAccessReviewInterface implements it.
 type AccessReviews interface {
 	Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, options metav1.CreateOptions) (
 		*authorizationv1.SubjectAccessReview, error)
 }
 
-// Config is what a Reviewer works with.
+// Config is what a Reviewer needs.
 type Config struct {
 	Settings
 	TokenReviews  TokenReviews
@@ -60,17 +60,17 @@ type Config struct {
 	Node string
 }
 
-// Access is what somebody wants of the node: a verb of the API, and the subresource of nodes.
+// Access is what a user wants to do with the node: a verb of the API, and the subresource of nodes.
 type Access struct{ Verb, Subresource string }
 
-// Reviewer asks the API, and remembers. Make it with New.
+// Reviewer asks the API, and remembers the answers. Create it with New.
 type Reviewer struct {
 	Config
-	// salt keeps tokens out of the memory of what was said of them.
+	// salt keeps tokens out of the memory of answers.
 	salt   []byte
 	users  *answers[authenticationv1.UserInfo]
 	rights *answers[struct{}]
-	// failing says that the API could not be asked the last time.
+	// failing means that the last question to the API failed.
 	failing atomic.Bool
 
 	mu     sync.Mutex // guards the changes of blamed
@@ -80,12 +80,12 @@ type Reviewer struct {
 // New returns a Reviewer that remembers nothing yet.
 func New(config Config) *Reviewer {
 	salt := make([]byte, sha256.Size)
-	_, _ = rand.Read(salt) // it does not fail: the process would end
+	_, _ = rand.Read(salt) // this does not fail: the process would end
 	return &Reviewer{Config: config, salt: salt, users: newAnswers[authenticationv1.UserInfo](),
 		rights: newAnswers[struct{}](), blamed: cache.NewLRUExpireCache(remembered)}
 }
 
-// User returns whose token it is.
+// User returns the user of the token.
 func (r *Reviewer) User(ctx context.Context, from netip.Addr, token string) (authenticationv1.UserInfo, error) {
 	if !r.Tokens || len(token) > maxToken {
 		return authenticationv1.UserInfo{}, ErrUnknown
@@ -175,7 +175,7 @@ func ask[T any](r *Reviewer, from netip.Addr, question func() (answer[T], error)
 	return said, err
 }
 
-// charge counts a question against whoever asks; false if too many were refused.
+// charge counts a question of the addresses; false if too many were refused.
 func (r *Reviewer) charge(who netip.Prefix) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,7 +186,7 @@ func (r *Reviewer) charge(who netip.Prefix) bool {
 	return ok
 }
 
-// spare takes a question back.
+// spare takes back a question.
 func (r *Reviewer) spare(who netip.Prefix) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,13 +21,13 @@ import (
 
 var here, there = netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 
-// api answers reviews: every token that begins with "good" is of ann, who may get nodes/metrics.
+// api answers reviews: every token that begins with "good" belongs to ann, who may get nodes/metrics.
 type api struct {
 	*Reviewer
 	mu       sync.Mutex
 	tokens   []authenticationv1.TokenReviewSpec
 	accesses []authorizationv1.SubjectAccessReviewSpec
-	// now counts the reviews under way, most the most of them.
+	// now counts the reviews under way, most is their maximum.
 	now, most int
 	takes     time.Duration
 	fails     error
@@ -145,7 +145,7 @@ func TestUser(t *testing.T) {
 
 func jwtUntil(end time.Time) string { return jwt(fmt.Sprintf(`{"exp":%d}`, end.Unix())) }
 
-// A token that the API has accepted is asked for again as soon as it says that it ends.
+// An accepted token is reviewed again as soon as it expires.
 func TestExpiredToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(DefaultSettings())
@@ -207,8 +207,8 @@ func TestAllowed(t *testing.T) {
 	})
 }
 
-// The API hears everything about the user, and what is remembered of one is not said of another, whatever they differ
-// in.
+// The API gets everything about the user, and an answer about one user does not apply to another that differs in
+// anything.
 func TestWhatIsAsked(t *testing.T) {
 	a := newAPI(DefaultSettings())
 	full := authenticationv1.UserInfo{Username: "ann", UID: "u", Groups: []string{"g"},
@@ -243,12 +243,12 @@ func TestWhatIsAsked(t *testing.T) {
 	}
 }
 
-// An API that fails or says nothing lets nobody in, and is asked again the next time.
+// If the API fails or gives no answer, no user is admitted, and the API is asked again the next time.
 func TestFailingReviews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(DefaultSettings())
 		a.fails = errors.New("no such host")
-		for range 2 * refusals { // which are nobody's fault
+		for range 2 * refusals { // which do not count as refusals
 			if got := a.user(here, "good"); got != "reviewing a token: no such host" {
 				t.Fatal(got)
 			}
@@ -263,8 +263,8 @@ func TestFailingReviews(t *testing.T) {
 	})
 }
 
-// However many ask about a token at the same time, the API is asked once, and for others at the same time no more than
-// a few; who cannot wait spoils it for nobody.
+// However many clients ask about a token at the same time, the API is asked once, and about different tokens only a
+// few at a time; a client that gives up does not cancel the question of others.
 func TestReviewsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(DefaultSettings())
@@ -297,7 +297,7 @@ func TestReviewsAtOnce(t *testing.T) {
 	})
 }
 
-// Whoever waits for his turn too long is told that the API cannot be asked.
+// A client that waits too long for its turn gets the error that the API cannot be asked.
 func TestTurnsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(DefaultSettings())
@@ -316,8 +316,8 @@ func TestTurnsAreBounded(t *testing.T) {
 	})
 }
 
-// Whoever floods the node with tokens that are not valid has the API asked for some of them; for who is known already,
-// and for other addresses, nothing changes.
+// For a client that floods the node with invalid tokens, the API is asked only about some of them; for known users
+// and other addresses nothing changes.
 func TestFloodOfBadTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(DefaultSettings())
@@ -341,7 +341,7 @@ func TestFloodOfBadTokens(t *testing.T) {
 		if got := a.may("proxy"); got != "false "+ErrTooOften.Error() {
 			t.Errorf("rights: %s", got)
 		}
-		for i := range 2 * remembered { // many addresses cannot drive out who was let in
+		for i := range 2 * remembered { // many addresses cannot evict accepted users
 			a.user(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), fmt.Sprint("bad ", i))
 		}
 		asked, _ := a.asked()

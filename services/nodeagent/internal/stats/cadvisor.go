@@ -12,8 +12,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 )
 
-// CAdvisor serves the figures under the names and labels that readers of cadvisor's metrics know. Nothing is read
-// unless somebody asks.
+// CAdvisor serves the figures under cadvisor's metric names and labels. Nothing is read without a scrape.
 func (c *Collector) CAdvisor() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(cadvisor{c, newDevices(c.config.Sys)})
@@ -26,7 +25,7 @@ type cadvisor struct {
 	devices *devices
 }
 
-// group says which cgroup figures are of: the labels of all of its metrics.
+// group holds the labels of all metrics of a cgroup.
 type group struct{ container, id, image, name, namespace, pod string }
 
 func (g group) labels(more ...string) []string {
@@ -40,7 +39,7 @@ func (c cadvisor) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. Before the disk was looked at first, what containers have written is
+// Collect implements prometheus.Collector. Before the first survey of the disk, what containers have written is
 // missing.
 func (c cadvisor) Collect(ch chan<- prometheus.Metric) {
 	s := scrapeOf{ch}
@@ -54,7 +53,7 @@ func (c cadvisor) Collect(ch chan<- prometheus.Metric) {
 	failed := len(r.faults) > 0
 	for i := range r.pods {
 		p := &r.pods[i]
-		if p.Name == "" { // one that only the runtime knows
+		if p.Name == "" { // a Pod that only the runtime knows
 			continue
 		}
 		c.pod(s, p, networks)
@@ -71,7 +70,7 @@ func (c cadvisor) Collect(ch chan<- prometheus.Metric) {
 	s.gauge(cadvisorScrapeError, time.Time{}, value)
 }
 
-// machine tells of the machine, and of what all that is on it uses.
+// machine reports the figures of the machine, and what everything on it uses.
 func (c cadvisor) machine(s scrapeOf, r *reading) {
 	is := c.config.Machine
 	labels := []string{is.BootID, is.MachineID, is.SystemUUID}
@@ -100,7 +99,7 @@ func (c cadvisor) pod(s scrapeOf, p *podReading, networks *networks) {
 	}
 }
 
-// container returns why something of it is missing that should be there.
+// container returns an error if a figure of the container that should exist is missing.
 func (c cadvisor) container(s scrapeOf, p *podReading, of *containerReading, disk *diskusage.Found) error {
 	g := group{container: of.name, id: c.config.Usage.Path(p.Pod.Pod, of.id), image: of.image, name: of.id,
 		namespace: p.Namespace, pod: p.Name}

@@ -17,8 +17,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/observed"
 )
 
-// BenchmarkScrape is what one scrape of a node with 100 Pods of a container each costs, read from cgroups of this
-// machine. Networks are left out: nothing runs in these cgroups.
+// BenchmarkScrape measures one scrape of a node with 100 Pods of a container each, read from cgroups of this
+// machine. It leaves networks out: nothing runs in these cgroups.
 func BenchmarkScrape(b *testing.B) {
 	kernel := cgroup.NewHost(cgroup.Cgroupfs)
 	tree, err := cgroup.NewTree(kernel, cgroup.Cgroupfs, fmt.Sprintf("/keelson-bench-%d", os.Getpid()), 0)

@@ -10,13 +10,13 @@ import (
 	"keelson.dev/services/nodeagent/internal/cgroup"
 )
 
-// groupLabels are those of every metric of a cgroup.
+// groupLabels are the labels of every metric of a cgroup.
 var groupLabels = []string{"container", "id", "image", "name", "namespace", "pod"}
 
-// cadvisorDescs are all metrics that are told by cadvisor's names.
+// cadvisorDescs are all metrics with cadvisor's names.
 var cadvisorDescs []*prometheus.Desc
 
-// listed makes one of them.
+// listed creates a metric and adds it to them.
 func listed(name, help string, labels []string) *prometheus.Desc {
 	d := desc(name, help, labels)
 	cadvisorDescs = append(cadvisorDescs, d)
@@ -115,7 +115,7 @@ func networkDesc(name, help string) *prometheus.Desc {
 
 func seconds(nanos uint64) float64 { return float64(nanos) / float64(time.Second) }
 
-// scrapeOf tells metrics to a scrape, each with the time at which it was read.
+// scrapeOf sends metrics to a scrape, each with the time at which it was read.
 type scrapeOf struct{ ch chan<- prometheus.Metric }
 
 func (s scrapeOf) gauge(d *prometheus.Desc, at time.Time, value float64, labels ...string) {
@@ -133,7 +133,7 @@ func (s scrapeOf) tell(m prometheus.Metric, at time.Time) {
 	s.ch <- m
 }
 
-// stalls tells for how long processes have waited, as far as the kernel tells it.
+// stalls reports for how long processes have waited, as far as the kernel does.
 func (s scrapeOf) stalls(g group, at time.Time, all cgroup.Stalls) {
 	for _, of := range []struct {
 		waited, stalled *prometheus.Desc
@@ -146,7 +146,8 @@ func (s scrapeOf) stalls(g group, at time.Time, all cgroup.Stalls) {
 	}
 }
 
-// usage tells what a cgroup uses, as far as the kernel counts it: what runs has used some time and has some memory.
+// usage reports what a cgroup uses, as far as the kernel counts it: a running container has used some time and has
+// some memory.
 func (s scrapeOf) usage(g group, u sample) {
 	if u.at.IsZero() {
 		return
@@ -178,8 +179,7 @@ func (s scrapeOf) usage(g group, u sample) {
 	}
 }
 
-// spec tells what a container is limited to: its weight and its quota of the processors as its Pod asks for them, its
-// memory as the kernel has it.
+// spec reports the limits of a container: CPU weight and quota from its Pod, memory from the kernel.
 func (s scrapeOf) spec(g group, u sample, limits *cri.LinuxContainerResources) {
 	labels := g.labels()
 	s.gauge(specPeriod, u.at, float64(limits.CpuPeriod), labels...)

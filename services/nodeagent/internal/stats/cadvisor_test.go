@@ -27,7 +27,7 @@ import (
 
 var update = flag.Bool("update-testdata", false, "write the golden files anew")
 
-// scrapeCAdvisor returns what readers of cadvisor's metrics are told, without the comments.
+// scrapeCAdvisor returns cadvisor's metrics, without the comments.
 func scrapeCAdvisor(c *Collector) []string {
 	w := httptest.NewRecorder()
 	c.CAdvisor().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics/cadvisor", nil))
@@ -35,7 +35,7 @@ func scrapeCAdvisor(c *Collector) []string {
 		func(line string) bool { return strings.HasPrefix(line, "#") })
 }
 
-// full answers with figures of every kind.
+// full returns figures of every kind.
 type full struct{ figures }
 
 func (full) ContainerUsage(*corev1.Pod, string) (cgroup.Usage, error) {
@@ -46,8 +46,8 @@ func (full) ContainerUsage(*corev1.Pod, string) (cgroup.Usage, error) {
 			Memory: &cgroup.Stall{}, IO: &cgroup.Stall{Some: cgroup.Waits{Total: 3_000_000}}}}, nil
 }
 
-// Everything that is known of a container, of its Pod, of the network of that and of the machine stands under
-// cadvisor's names and labels.
+// Everything that is known of a container, its Pod, the Pod's network and the machine is reported under cadvisor's
+// names and labels.
 func TestCAdvisor(t *testing.T) {
 	proc, sys := t.TempDir(), t.TempDir()
 	for file, text := range map[string]string{"stat": "cpu 1 1 1 1 1 1 1 1 1\nbtime 1\n",
@@ -121,7 +121,8 @@ func TestCAdvisor(t *testing.T) {
 	})
 }
 
-// What the kernel does not count is left out; a Pod that is being ended stands beside the next one of its name.
+// What the kernel does not count is left out; a Pod that is being ended is reported beside the next one of its
+// name.
 func TestCAdvisorLeavesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := collector(t, &figures{cpu: 4e9})

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// devices are the disks of the machine by their numbers, which last as long as it runs.
+// devices are the machine's disks by their numbers, which stay the same until a reboot.
 type devices struct {
 	sys string
 
@@ -20,7 +20,8 @@ type devices struct {
 
 func newDevices(sys string) *devices { return &devices{sys: sys, names: map[[2]uint64]string{}} }
 
-// name is that of a disk's device file, for example /dev/vda; where the machine does not say it, its numbers.
+// name returns the name of a disk's device file, for example /dev/vda; its numbers if the machine does not report
+// the name.
 func (d *devices) name(major, minor uint64) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -31,7 +32,7 @@ func (d *devices) name(major, minor uint64) string {
 	name := fmt.Sprintf("%d:%d", major, minor)
 	event, err := os.ReadFile(filepath.Join(d.sys, "dev/block", name, "uevent"))
 	if err != nil {
-		return name // it may come yet
+		return name // it may appear later
 	}
 	for _, line := range strings.Split(string(event), "\n") {
 		if file, ok := strings.CutPrefix(line, "DEVNAME="); ok {
@@ -42,7 +43,7 @@ func (d *devices) name(major, minor uint64) string {
 	return name
 }
 
-// of is the disk that holds a folder; empty for one that is not there.
+// of returns the disk that holds a folder; empty for a missing folder.
 func (d *devices) of(dir string) string {
 	var stat unix.Stat_t
 	if err := unix.Stat(dir, &stat); err != nil {

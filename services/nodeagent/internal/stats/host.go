@@ -16,12 +16,12 @@ type host struct {
 	boot                                     time.Time
 	cpuNanos                                 uint64
 	memoryTotal, memoryFree, memoryAvailable uint64
-	// swapTotal is 0 where there is no swap.
+	// swapTotal is 0 without swap.
 	swapTotal, swapFree uint64
 	stalls              cgroup.Stalls
 }
 
-// workingSet is the memory that cannot be had at once.
+// workingSet is the memory that cannot be made available at once.
 func (h host) workingSet() uint64 { return h.memoryTotal - min(h.memoryTotal, h.memoryAvailable) }
 
 // nanosPerTick is the unit of /proc/stat.
@@ -42,7 +42,7 @@ func readHost(proc string) (host, error) {
 	return h, nil
 }
 
-// readStall returns nil where the kernel does not say for how long processes have waited.
+// readStall returns nil if the kernel does not report for how long processes have waited.
 func readStall(proc, resource string) *cgroup.Stall {
 	text, err := os.ReadFile(filepath.Join(proc, "pressure", resource))
 	if err != nil {
@@ -88,8 +88,8 @@ func number(text string) uint64 {
 	return n
 }
 
-// HostMemory reads the machine's memory from its proc file system: all of it, and what is not in the working set, as
-// the Summary tells both. In bytes.
+// HostMemory reads the machine's memory from its proc file system: the total, and what is not in the working set,
+// the same as in the Summary. In bytes.
 func HostMemory(proc string) (total, available int64, err error) {
 	meminfo, err := os.ReadFile(filepath.Join(proc, "meminfo"))
 	if err != nil {
@@ -102,7 +102,7 @@ func HostMemory(proc string) (total, available int64, err error) {
 	return int64(h.memoryTotal), int64(h.memoryTotal - h.workingSet()), nil
 }
 
-// HostProcesses counts the processes of the whole machine, threads included, as proc_loadavg(5) has them.
+// HostProcesses counts the processes of the whole machine, including threads, from proc_loadavg(5).
 func HostProcesses(proc string) (int64, error) {
 	file := filepath.Join(proc, "loadavg")
 	data, err := os.ReadFile(file)

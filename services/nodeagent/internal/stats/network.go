@@ -16,28 +16,28 @@ import (
 	"keelson.dev/services/nodeagent/internal/observed"
 )
 
-// network is what went over the interfaces of a network namespace; at is zero if that cannot be told.
+// network is the traffic of the interfaces in a network namespace; at is zero if it is unknown.
 type network struct {
 	at time.Time
-	// main is the interface that leads out; empty if there is none.
+	// main is the interface that leads out; empty if none does.
 	main       string
 	interfaces []traffic
 }
 
-// traffic is what went over one interface since it was made.
+// traffic is the traffic of one interface since it was created.
 type traffic struct {
 	name                                    string
 	rxBytes, rxPackets, rxErrors, rxDropped uint64
 	txBytes, txPackets, txErrors, txDropped uint64
 }
 
-// networks are what went over all networks of the node. A network that cannot be told is missing.
+// networks hold the traffic of all networks of the node. Unknown networks are missing.
 type networks struct {
 	node network
 	pods map[types.UID]network
 }
 
-// networksOf returns the networks of the Pods of a reading. They are read once for each.
+// networksOf returns the networks of the Pods of a reading. They are read once per reading.
 func (c *Collector) networksOf(r *reading) *networks {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,8 +60,8 @@ func (c *Collector) networksOf(r *reading) *networks {
 	return found
 }
 
-// podNetwork asks the process that keeps the sandbox of what runs, which is the runtime's own: a container's process
-// may have gone to another namespace. A Pod on the network of the machine has none of its own.
+// podNetwork reads the network of the process that keeps the Pod's current sandbox, which belongs to the runtime: a
+// container's process may have moved to another namespace. A Pod on the machine's network has none of its own.
 func (c *Collector) podNetwork(pod *Pod) (network, error) {
 	sandbox := sandboxOf(pod)
 	if pod.Spec.HostNetwork || sandbox == "" {
@@ -75,7 +75,7 @@ func (c *Collector) podNetwork(pod *Pod) (network, error) {
 	if err != nil {
 		return network{}, err
 	}
-	// A process that has ended meanwhile may have left its ID to another one.
+	// If the process has ended meanwhile, its ID may belong to another one.
 	still, err := c.config.Usage.Processes(pod.Pod, sandbox)
 	if err == nil && !slices.Contains(still, pids[0]) {
 		err = fmt.Errorf("process %d of sandbox %s: %w", pids[0], sandbox, fs.ErrNotExist)
@@ -83,7 +83,7 @@ func (c *Collector) podNetwork(pod *Pod) (network, error) {
 	return found, err
 }
 
-// sandboxOf is the sandbox in which the Pod's newest container runs; empty if there is none.
+// sandboxOf returns the sandbox in which the Pod's newest container runs; empty if none runs.
 func sandboxOf(pod *Pod) string {
 	newest := slices.IndexFunc(pod.Running, func(c observed.Container) bool { return c.SandboxID != "" })
 	if newest < 0 {
@@ -92,7 +92,7 @@ func sandboxOf(pod *Pod) string {
 	return pod.Running[newest].SandboxID
 }
 
-// podInterface is what container runtimes call the interface of a Pod.
+// podInterface is the name that container runtimes give a Pod's interface.
 const podInterface = "eth0"
 
 // readPodNetwork reads the network of the Pod in whose namespace a process is.
@@ -106,7 +106,7 @@ func readPodNetwork(proc string, pid int) (network, error) {
 	return n, err
 }
 
-// hostNetwork reads the network of the machine. What belongs to Pods, their ends of the cables, is not part of it.
+// hostNetwork reads the network of the machine, without the host ends of the Pods' interfaces.
 func hostNetwork(proc string) (network, error) {
 	dir := filepath.Join(proc, "self", "net")
 	n, err := readNetwork(dir)
@@ -120,7 +120,7 @@ func hostNetwork(proc string) (network, error) {
 		}
 	}
 	n.interfaces = kept
-	if routes, err := os.ReadFile(filepath.Join(dir, "route")); err == nil { // not where there is no IPv4
+	if routes, err := os.ReadFile(filepath.Join(dir, "route")); err == nil { // missing without IPv4
 		n.main = defaultInterface(string(routes))
 	}
 	return n, nil
@@ -134,7 +134,7 @@ func readNetwork(dir string) (network, error) {
 	return network{at: time.Now(), interfaces: parseInterfaces(string(data))}, nil
 }
 
-// parseInterfaces reads proc_pid_net(5), dev. The loopback leads nowhere.
+// parseInterfaces parses proc_pid_net(5), dev. It skips the loopback interface.
 func parseInterfaces(dev string) []traffic {
 	var all []traffic
 	for _, line := range strings.Split(dev, "\n") {
@@ -150,7 +150,7 @@ func parseInterfaces(dev string) []traffic {
 	return all
 }
 
-// defaultInterface reads proc_pid_net(5), route: the interface of the route that all take who have no other.
+// defaultInterface parses proc_pid_net(5), route, and returns the interface of the default route.
 func defaultInterface(routes string) string {
 	for _, line := range strings.Split(routes, "\n") {
 		fields := strings.Fields(line)

@@ -6,7 +6,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// rates turn CPU time into cores: from the difference to an earlier reading of the same subject.
+// rates compute CPU usage in cores from the difference to an earlier reading of the same subject.
 type rates struct {
 	earlier map[string]earlier
 }
@@ -17,21 +17,21 @@ type earlier struct {
 	cores    *uint64
 }
 
-// Readings closer than window tell too little; the rate of the earlier one stays. What was not read for keep is
-// forgotten.
+// Readings closer than window are too inexact: the rate of the earlier one stays. Subjects that were not read for
+// keep are forgotten.
 const (
 	window = time.Second
 	keep   = 10 * time.Minute
 )
 
-// cores takes in a reading and returns how much of the processors was in use before it, in billionths; nil if that is
-// not known yet.
+// cores takes in a reading and returns the CPU usage before it, in billionths of a core; nil if it is not known
+// yet.
 func (r *rates) cores(subject string, nanos uint64, now time.Time) *uint64 {
 	last, known := r.earlier[subject]
 	passed := now.Sub(last.at)
 	cores := last.cores
 	switch {
-	case !known || nanos < last.cpuNanos: // a new subject, or one that began again
+	case !known || nanos < last.cpuNanos: // a new subject, or one that started again
 		r.earlier[subject] = earlier{at: now, cpuNanos: nanos}
 		cores = nil
 	case passed >= window:

@@ -8,30 +8,30 @@ import (
 	"keelson.dev/services/nodeagent/internal/cgroup"
 )
 
-// stands is how long a reading is told to all who ask.
+// stands is how long a reading is reused.
 const stands = time.Second
 
-// reading is what the node, its Pods and their containers used when it was taken. Nobody changes it afterwards.
+// reading is what the node, its Pods and their containers used when it was taken. It is not changed afterwards.
 type reading struct {
 	host   host
 	hostAt time.Time
-	// cores is how much of the machine's processors was in use, in billionths.
+	// cores is the CPU usage of the machine, in billionths of a core.
 	cores *uint64
 	// all is what all Pods use together.
 	all  sample
 	pods []podReading
-	// faults are why figures are missing that should be there.
+	// faults are the errors of missing figures that should exist.
 	faults []error
 }
 
-// sample are the figures of one cgroup; At is zero if there is none.
+// sample holds the figures of one cgroup; at is zero if it does not exist.
 type sample struct {
 	at    time.Time
 	cores *uint64
 	cgroup.Usage
 }
 
-// podReading are the figures of a Pod and those of its running containers, one instance of each.
+// podReading holds the figures of a Pod and those of its running containers, one instance of each.
 type podReading struct {
 	Pod
 	usage      sample
@@ -44,8 +44,8 @@ type containerReading struct {
 	usage           sample
 }
 
-// read returns the figures of the node and of all its Pods, which may be a moment old. A Pod or a container whose
-// cgroup is not there yet, or no longer, has none.
+// read returns the figures of the node and of all its Pods, which may be a moment old. A Pod or container without a
+// cgroup, before or after its life, has none.
 func (c *Collector) read() (*reading, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +67,7 @@ func (c *Collector) read() (*reading, error) {
 	return r.reading, nil
 }
 
-// Subjects of figures besides Pods and containers, which go by their IDs.
+// Subjects other than Pods and containers, whose subjects are their IDs.
 const (
 	nodeSubject = ""
 	podsSubject = "pods"
@@ -106,7 +106,7 @@ func (r *reader) pod(pod Pod) {
 	r.pods = append(r.pods, p)
 }
 
-// sample notes when figures were read: rates are made of the time between two.
+// sample records when figures were read: rates are computed from the time between two.
 func (r *reader) sample(subject string, usage cgroup.Usage, err error) sample {
 	r.subjects[subject] = true
 	if err != nil {
@@ -120,7 +120,7 @@ func (r *reader) sample(subject string, usage cgroup.Usage, err error) sample {
 	return s
 }
 
-// ignoreGone makes no error of a cgroup that is not there yet, or no longer.
+// ignoreGone ignores the error about a cgroup that does not exist yet, or no longer.
 func ignoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

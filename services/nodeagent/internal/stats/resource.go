@@ -34,8 +34,8 @@ func desc(name, help string, labels []string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-// Resource serves the figures under the names and labels that readers of resource metrics know, each with the time at
-// which it was read.
+// Resource serves the figures under the kubelet's resource metric names and labels, each with the time at which it
+// was read.
 func (c *Collector) Resource() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(resource{c})
@@ -68,7 +68,7 @@ func (r resource) Collect(ch chan<- prometheus.Metric) {
 	ch <- cpu(nodeCPU, reading.host.cpuNanos, reading.hostAt)
 	ch <- working(nodeMemory, reading.host.workingSet(), reading.hostAt)
 	for i := range reading.pods {
-		if pod := &reading.pods[i]; !pod.Removed { // names are unique among those that the API has
+		if pod := &reading.pods[i]; !pod.Removed { // names are unique among the Pods that the API has
 			pod.collect(ch)
 		}
 	}

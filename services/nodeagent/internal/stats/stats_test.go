@@ -21,7 +21,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/observed"
 )
 
-// figures answers for two Pods, of which only one has a cgroup.
+// figures returns usage for two Pods, of which only one has a cgroup.
 type figures struct {
 	cpu    uint64
 	broken bool
@@ -117,7 +117,7 @@ func TestSummary(t *testing.T) {
 	})
 }
 
-// DEP-212: what readers of resource metrics know, under its names, with the time of each reading.
+// DEP-212: the resource metrics have the kubelet's names, with the time of each reading.
 func TestResource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &figures{cpu: 3e9}

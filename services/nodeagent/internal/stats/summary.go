@@ -12,8 +12,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/diskusage"
 )
 
-// Summary tells the figures of the node and of all its Pods, or of these the processor and the memory alone. A Pod
-// whose cgroup is not there yet, or no longer, is listed without figures.
+// Summary returns the figures of the node and of all its Pods, or only their CPU and memory. A Pod without a
+// cgroup, before or after its life, is listed without figures.
 func (c *Collector) Summary(ctx context.Context, onlyCPUAndMemory bool) (*statsapi.Summary, error) {
 	r, err := c.read()
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Collector) Summary(ctx context.Context, onlyCPUAndMemory bool) (*statsa
 	return summary, nil
 }
 
-// summarize tells a reading: processor and memory.
+// summarize converts a reading: CPU and memory.
 func summarize(nodeName string, r *reading) *statsapi.Summary {
 	at := metav1.NewTime(r.hostAt)
 	summary := &statsapi.Summary{Node: statsapi.NodeStats{
@@ -79,7 +79,7 @@ func (p *podReading) summary() statsapi.PodStats {
 	return stats
 }
 
-// cpu is nil without a cgroup, and where the kernel does not count: what runs has used some time.
+// cpu returns nil without a cgroup, or if the kernel does not count: a running container has used some time.
 func (s sample) cpu() *statsapi.CPUStats {
 	if s.at.IsZero() || s.CPUNanos == 0 {
 		return nil
@@ -88,7 +88,7 @@ func (s sample) cpu() *statsapi.CPUStats {
 		PSI: psi(s.Stalls.CPU)}
 }
 
-// memory is nil without a cgroup, and where the kernel does not count: what runs has some memory.
+// memory returns nil without a cgroup, or if the kernel does not count: a running container has some memory.
 func (s sample) memory() *statsapi.MemoryStats {
 	if s.at.IsZero() || s.Memory == 0 {
 		return nil
@@ -108,7 +108,7 @@ func (s sample) memory() *statsapi.MemoryStats {
 	return stats
 }
 
-// io is nil where the kernel does not say for how long processes have waited for disks.
+// io returns nil if the kernel does not report for how long processes have waited for disks.
 func io(at time.Time, waited *cgroup.Stall) *statsapi.IOStats {
 	if waited == nil {
 		return nil
@@ -116,7 +116,7 @@ func io(at time.Time, waited *cgroup.Stall) *statsapi.IOStats {
 	return &statsapi.IOStats{Time: metav1.NewTime(at), PSI: psi(waited)}
 }
 
-// psi tells the sum in the kernel's microseconds, as a kubelet does.
+// psi reports the sum in the kernel's microseconds, as the kubelet does.
 func psi(waited *cgroup.Stall) *statsapi.PSIStats {
 	if waited == nil {
 		return nil

@@ -10,14 +10,13 @@ import (
 	"keelson.dev/services/nodeagent/internal/diskusage"
 )
 
-// rest is what a Summary tells besides processor and memory.
+// rest is what a Summary contains besides CPU and memory.
 type rest struct {
 	networks *networks
-	// processes is how many there are, threads included; nil if that is not known. maxPIDs is how many there may be.
+	// processes is their number, including threads; nil if unknown. maxPIDs is the maximum.
 	processes *int64
 	maxPIDs   int64
-	// space is what the file system of Pods has, disk what was found of the disk when it was looked at last; it may be
-	// nil.
+	// space is the size of the Pods' file system, disk the result of the last survey of the disk; it may be nil.
 	space diskusage.Space
 	disk  *diskusage.Found
 }
@@ -99,14 +98,14 @@ func (more rest) pod(stats *statsapi.PodStats, pod *corev1.Pod, parcel diskusage
 	}
 }
 
-// used is what something takes of a file system, beside what that has.
+// used returns a file system's size together with what is used of it.
 func used(at metav1.Time, on diskusage.Space, usage diskusage.Usage) *statsapi.FsStats {
 	stats := space(at, on)
 	stats.UsedBytes, stats.InodesUsed = ptr.To(uint64(usage.Bytes)), ptr.To(uint64(usage.Inodes))
 	return stats
 }
 
-// space is what a file system has; not all count inodes.
+// space returns the size of a file system; not all count inodes.
 func space(at metav1.Time, s diskusage.Space) *statsapi.FsStats {
 	stats := &statsapi.FsStats{Time: at, CapacityBytes: &s.Bytes, AvailableBytes: &s.BytesAvailable}
 	if s.Inodes > 0 {
@@ -115,7 +114,7 @@ func space(at metav1.Time, s diskusage.Space) *statsapi.FsStats {
 	return stats
 }
 
-// stats is nil for a network that cannot be told.
+// stats returns nil for an unknown network.
 func (n network) stats() *statsapi.NetworkStats {
 	if n.at.IsZero() {
 		return nil

@@ -33,7 +33,7 @@ func told(t *testing.T, value any) string {
 
 const epoch = `"time":"1970-01-01T00:00:09Z"`
 
-// What the kernel or the runtime does not say is left out, whatever else is known.
+// What the kernel or the runtime does not report is left out, also if other figures are known.
 func TestSummaryLeavesOut(t *testing.T) {
 	at := time.Unix(9, 0).UTC()
 	for _, row := range []struct {
@@ -79,12 +79,12 @@ func TestSummaryLeavesOut(t *testing.T) {
 	}
 }
 
-// waiting is a wait for disks.
+// waiting is the stall of a wait for disks.
 func waiting(total uint64) cgroup.Stalls {
 	return cgroup.Stalls{IO: &cgroup.Stall{Some: cgroup.Waits{Total: total}}}
 }
 
-// held is what a volume holds, on a file system of its own.
+// held is what a volume on a file system of its own holds.
 func held(bytes, inodes int64) diskusage.Volume {
 	return diskusage.Volume{Usage: diskusage.Usage{Bytes: bytes, Inodes: inodes},
 		Space: diskusage.Space{Bytes: 70, BytesFree: 60, BytesAvailable: 50, Inodes: 40, InodesFree: 30}}
@@ -103,8 +103,8 @@ func claimant() *corev1.Pod {
 	return pod
 }
 
-// What was found of the disk stands where clients look for it: bytes and inodes of the thing itself, beside what its
-// file system has; the claim's name with the volume.
+// The results of the survey are reported where clients look for them: bytes and inodes of the object itself, beside
+// the size of its file system; the claim's name with the volume.
 func TestSummaryDisk(t *testing.T) {
 	at := time.Unix(9, 0).UTC()
 	pod := claimant()
@@ -177,7 +177,7 @@ func TestSummaryDisk(t *testing.T) {
 	}
 }
 
-// A total that was told never falls, and grows by no more than the kernel's.
+// A reported total never falls, and grows by no more than the kernel's.
 func TestTotals(t *testing.T) {
 	all := totals{}
 	for i, row := range []struct{ kernel, want uint64 }{
@@ -216,7 +216,7 @@ func TestParseInterfaces(t *testing.T) {
 	}
 }
 
-// lay writes what a proc file system says of the traffic of a process's network.
+// lay writes a proc file with the traffic of a process's network.
 func lay(t *testing.T, proc, process, dev string) {
 	t.Helper()
 	dir := filepath.Join(proc, process, "net")
@@ -228,7 +228,7 @@ func lay(t *testing.T, proc, process, dev string) {
 	}
 }
 
-// changing answers with other processes from one call to the next.
+// changing returns other processes from one call to the next.
 type changing struct {
 	figures
 	calls [][]int
@@ -240,7 +240,7 @@ func (c *changing) Processes(*corev1.Pod, string) ([]int, error) {
 	return now, nil
 }
 
-// A Pod's network is that of its sandbox's process; where that cannot be told for certain, nothing is.
+// A Pod's network is that of its sandbox's process; if that is uncertain, none is reported.
 func TestPodNetwork(t *testing.T) {
 	proc := t.TempDir()
 	lay(t, proc, "7", "eth0: 5 0 0 0 0 0 0 0 6 0 0 0 0 0 0 0\n")
@@ -269,8 +269,8 @@ func TestPodNetwork(t *testing.T) {
 	}
 }
 
-// Who asks within a second is told the same reading; afterwards the totals of all Pods' networks go on where another
-// sandbox begins again.
+// Readers within a second get the same reading; afterwards the totals of all Pods' networks continue even if
+// another sandbox starts at zero.
 func TestReadingStands(t *testing.T) {
 	proc := t.TempDir()
 	for file, text := range map[string]string{"stat": "cpu 1 1 1 1 1 1 1 1 1\nbtime 1\n",

@@ -2,14 +2,14 @@ package stats
 
 import "keelson.dev/services/nodeagent/internal/cgroup"
 
-// totals keep what is told of a running total from ever falling. The kernel's own may: that of a cgroup of version 1
-// loses the part of a container that is gone, that of a Pod's interface begins again with another sandbox. What came
-// together before stands, and grows by what the kernel's grows by from then on.
+// totals keep a reported total from ever falling. The kernel's own may fall: that of a version 1 cgroup loses the
+// part of a removed container, that of a Pod's interface restarts with another sandbox. The previous sum is kept,
+// and grows by what the kernel's total grows by from then on.
 type totals map[string]map[string]*total // by subject, by figure
 
 type total struct{ kernel, told uint64 }
 
-// grow takes in the kernel's total and returns the one to tell.
+// grow takes in the kernel's total and returns the one to report.
 func (t totals) grow(subject, figure string, kernel uint64) uint64 {
 	of := t[subject]
 	if of == nil {
@@ -26,7 +26,7 @@ func (t totals) grow(subject, figure string, kernel uint64) uint64 {
 	return last.told
 }
 
-// keep forgets all subjects but some.
+// keep forgets all other subjects.
 func (t totals) keep(subjects map[string]bool) {
 	for subject := range t {
 		if !subjects[subject] {

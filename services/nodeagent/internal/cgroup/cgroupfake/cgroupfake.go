@@ -1,4 +1,4 @@
-// Package cgroupfake is a cgroup.Kernel in memory, for tests of what stands on cgroups.
+// Package cgroupfake is a cgroup.Kernel in memory, for tests of code that uses cgroups.
 package cgroupfake
 
 import (
@@ -12,11 +12,11 @@ import (
 	"keelson.dev/services/nodeagent/internal/cgroup"
 )
 
-// Kernel records cgroups. Make it with New.
+// Kernel records cgroups. Create it with New.
 type Kernel struct {
 	mode cgroup.Mode
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	groups map[string]cgroup.Limits
 	usage  map[string]cgroup.Usage
 	killed []string
@@ -27,7 +27,7 @@ func New(mode cgroup.Mode) *Kernel {
 	return &Kernel{mode: mode, groups: map[string]cgroup.Limits{}, usage: map[string]cgroup.Usage{}}
 }
 
-// Limits returns the limits of a cgroup; ok is false if there is none.
+// Limits returns the limits of a cgroup; ok is false if it does not exist.
 func (k *Kernel) Limits(path string) (limits cgroup.Limits, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -35,7 +35,7 @@ func (k *Kernel) Limits(path string) (limits cgroup.Limits, ok bool) {
 	return limits, ok
 }
 
-// SetUsage makes Usage answer for a path.
+// SetUsage sets what Usage returns for a path.
 func (k *Kernel) SetUsage(path string, usage cgroup.Usage) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -96,13 +96,13 @@ func (k *Kernel) Usage(name string) (cgroup.Usage, error) {
 	return usage, nil
 }
 
-// Transfers implements cgroup.Kernel: there is none.
+// Transfers implements cgroup.Kernel: a fake cgroup has none.
 func (k *Kernel) Transfers(name string) ([]cgroup.Transfer, error) {
 	_, err := k.Usage(name)
 	return nil, err
 }
 
-// Processes implements cgroup.Kernel: there is none.
+// Processes implements cgroup.Kernel: a fake cgroup has none.
 func (k *Kernel) Processes(name string) ([]int, error) {
 	_, err := k.Usage(name)
 	return nil, err
