@@ -1,15 +1,15 @@
-// Package cpupin gives containers processors of their own, under policy static: those of Guaranteed Pods that request
-// whole ones. All others share the rest, from which what is reserved is never taken away.
+// Package cpupin gives containers CPUs of their own, under policy static: the containers of Guaranteed Pods that request
+// whole CPUs. All others share the rest, which always includes the reserved CPUs.
 //
-// Which processors a Pod gets is chosen when the node takes the Pod in, is on disk before a container of it is made,
-// and holds until all containers of the Pod have ended, whatever dies meanwhile. Where memory and devices lie (NUMA) is
-// not looked at.
+// The CPUs of a Pod are chosen when the node admits the Pod, are on disk before a container of it is created, and stay
+// the same until all containers of the Pod have ended, also if agent or runtime die meanwhile. The package does not
+// consider the locality of memory and devices (NUMA).
 //
-//	decide.go        which processors for whom
-//	decide_state.go  what the file on disk says, and whether it fits the machine
+//	decide.go        which CPUs a Pod gets
+//	decide_state.go  the state on disk, and whether it fits the machine
 //	cpupin.go        the state of the node
-//	follow.go        the runtime is told of what changes for containers that run
-//	topology.go      how the processors of the machine lie together
+//	follow.go        updates running containers in the runtime
+//	topology.go      the topology of the machine's CPUs
 package cpupin
 
 import (
@@ -34,51 +34,51 @@ import (
 	"keelson.dev/services/nodeagent/internal/wholefile"
 )
 
-// fileName is that of the state, in the agent's own folder; the field's tools look for it.
+// fileName is the name of the state file in the agent's own folder, the same as the kubelet's.
 const fileName = "cpu_manager_state"
 
-// Config is what Pins work with.
+// Config is what Pins need.
 type Config struct {
 	Settings
 	// Root is the agent's own folder.
 	Root string
 	Log  *zap.Logger
-	// Machine is read under policy static only. Named are the reserved processors if they are named, else there are
-	// as many as ReservedMilli, in thousandths, takes.
+	// Machine is read under policy static only. Named are the reserved CPUs if they are named; otherwise
+	// ReservedMilli, in thousandths, determines how many are reserved.
 	Machine       func() (Machine, error)
 	Named         cpuset.CPUSet
 	ReservedMilli int64
-	// Running returns the instances that run; Update tells the runtime about one.
+	// Running returns the running instances; Update changes the CPUs of one in the runtime.
 	Running func() []Running
 	Update  Updater
-	// Refuse ends a Pod that was taken in and cannot have its processors. It may not block.
+	// Refuse ends an admitted Pod that cannot have its CPUs. It must not block.
 	Refuse func(uid types.UID, why podstate.Outcome)
 }
 
-// Pins are the processors of one node and who has them. Methods may be called at once, those about one Pod one after
-// the other. Under policy none they do nothing.
+// Pins are the CPUs of one node and their owners. Methods are safe for concurrent use, except for calls about the
+// same Pod. Under policy none they do nothing.
 type Pins struct {
 	Config
 	machine  Machine
 	reserved cpuset.CPUSet
 	changed  wakeup.Signal // Run has something to compare
 
-	writing sync.Mutex // held around each write of the file; taken before mu
+	writing sync.Mutex // held around each write of the file; locked before mu
 	mu      sync.Mutex // guards pods
 	pods    map[types.UID]holding
 }
 
-// holding is the processors of a Pod.
+// holding is the CPUs of a Pod.
 type holding struct {
 	Assignment
 	// saved says that they are on disk for sure, touched that they may be.
 	saved, touched bool
-	// stopped says that no process of the Pod is left: they are free, though they may be on disk.
+	// stopped means that no process of the Pod is left: its CPUs are free, though they may be on disk.
 	stopped bool
 }
 
-// Open returns the processors of a node as an earlier agent left them. What is on disk and cannot be followed is an
-// error that says what to do.
+// Open loads the CPUs of a node as an earlier agent left them. The error about an unusable state on disk says what
+// to do.
 func Open(config Config) (*Pins, error) {
 	p := &Pins{Config: config, changed: wakeup.New(), pods: map[types.UID]holding{}}
 	var err error
@@ -109,7 +109,7 @@ func Open(config Config) (*Pins, error) {
 
 func (p *Pins) file() string { return filepath.Join(p.Root, fileName) }
 
-// restore takes over what the file says. Policy none takes over a file by which nobody has anything: it goes.
+// restore takes over the state in the file. Policy none removes a file in which no Pod has CPUs.
 func (p *Pins) restore(data []byte) error {
 	kept, err := decode(data)
 	switch {
@@ -129,7 +129,7 @@ func (p *Pins) restore(data []byte) error {
 	return nil
 }
 
-// Admit gives a Pod processors, or returns why it cannot have them. Nothing is written yet.
+// Admit assigns CPUs to a Pod, or returns why it cannot have them. It writes nothing yet.
 func (p *Pins) Admit(pod *corev1.Pod) *podstate.Outcome {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +140,7 @@ func (p *Pins) Admit(pod *corev1.Pod) *podstate.Outcome {
 	return nil
 }
 
-// SetUp has what a Pod was given on disk when it returns. A Pod that cannot have its processors is ended.
+// SetUp makes sure that a Pod's CPUs are on disk before it returns. A Pod that cannot have its CPUs is ended.
 func (p *Pins) SetUp(pod *corev1.Pod) error {
 	if !p.IsStatic() {
 		return nil
@@ -174,8 +174,8 @@ func (p *Pins) SetUp(pod *corev1.Pod) error {
 	return nil
 }
 
-// chooseLocked gives a Pod processors that nobody has, unless it has its own already. One that was started without
-// stays without.
+// chooseLocked assigns free CPUs to a Pod, unless it has some already. A Pod that was started without CPUs of its
+// own gets none.
 func (p *Pins) chooseLocked(pod *corev1.Pod) error {
 	if _, has := p.pods[pod.UID]; has || !p.IsStatic() || lifecycle.Began(pod) {
 		return nil
@@ -187,7 +187,7 @@ func (p *Pins) chooseLocked(pod *corev1.Pod) error {
 	return err
 }
 
-// sharedLocked is what all share that have no processors of their own.
+// sharedLocked returns the CPUs that all containers without CPUs of their own share.
 func (p *Pins) sharedLocked() cpuset.CPUSet {
 	shared := p.machine.all()
 	for _, h := range p.pods {
@@ -198,7 +198,7 @@ func (p *Pins) sharedLocked() cpuset.CPUSet {
 	return shared
 }
 
-// stateLocked is what is to be on disk.
+// stateLocked returns the state that is to be on disk.
 func (p *Pins) stateLocked() state {
 	s := state{Shared: p.machine.all(), Pods: map[types.UID]Assignment{}}
 	for uid, h := range p.pods {
@@ -228,8 +228,8 @@ func (p *Pins) write(place string, s state) error {
 	})
 }
 
-// Container returns the processors of a container in the kernel's form, and whether it has them for itself. Under
-// policy none there is no bound: the text is empty.
+// Container returns the CPUs of a container in the kernel's form, and whether it has them exclusively. Under policy
+// none, CPUs are not restricted: the text is empty.
 func (p *Pins) Container(uid types.UID, name string) (cpus string, exclusive bool) {
 	if !p.IsStatic() {
 		return "", false
@@ -242,25 +242,25 @@ func (p *Pins) Container(uid types.UID, name string) (cpus string, exclusive boo
 	return p.sharedLocked().String(), false
 }
 
-// Exclusive returns the processors that a container has for itself; none if it shares.
+// Exclusive returns the CPUs that a container has exclusively; none if it shares.
 func (p *Pins) Exclusive(uid types.UID, name string) cpuset.CPUSet {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pods[uid].Assignment[name]
 }
 
-// Holds reports whether a container of the Pod has processors for itself.
+// Holds reports whether a container of the Pod has exclusive CPUs.
 func (p *Pins) Holds(uid types.UID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.pods[uid].Assignment) > 0
 }
 
-// Allocatable returns the processors that may be given out, taken ones included.
+// Allocatable returns the CPUs that may be assigned, including taken ones.
 func (p *Pins) Allocatable() cpuset.CPUSet { return p.machine.all().Difference(p.reserved) }
 
-// Stopped says that no process of a Pod is left, nor can one appear: the next Pod may have its processors before it is
-// torn down, when the API knows already that it has ended. It does not block.
+// Stopped notes that no process of a Pod is left and none can appear: the next Pod may have its CPUs before it is
+// torn down, since the API already reports its end. It does not block.
 func (p *Pins) Stopped(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -274,14 +274,14 @@ func (p *Pins) stopLocked(uid types.UID) {
 	}
 }
 
-// Pods returns those that have processors of their own.
+// Pods returns the Pods that have CPUs of their own.
 func (p *Pins) Pods() []types.UID {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Sorted(maps.Keys(p.pods))
 }
 
-// TearDown frees the processors of a Pod of which no container is left.
+// TearDown frees the CPUs of a Pod without containers.
 func (p *Pins) TearDown(uid types.UID) error {
 	p.writing.Lock()
 	defer p.writing.Unlock()

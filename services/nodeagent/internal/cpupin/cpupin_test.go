@@ -32,16 +32,16 @@ type fatal interface {
 	Helper()
 }
 
-// world is a node of four processors, of which the first is reserved.
+// world is a node of four CPUs, of which the first is reserved.
 type world struct {
 	fatal
 	config  Config
 	p       *Pins
 	refused map[types.UID]podstate.Outcome
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	running []Running
-	// on is where the runtime has the instances, fails its answer to the next call, of which there were calls.
+	// on holds the CPUs of instances in the runtime, fails its error for the next call; calls counts the calls.
 	on    map[string]string
 	fails error
 	calls int
@@ -72,7 +72,7 @@ func newWorld(t fatal, dir string) *world {
 	return w
 }
 
-// reopen is the next agent.
+// reopen starts the next agent.
 func (w *world) reopen() {
 	w.Helper()
 	var err error
@@ -81,14 +81,14 @@ func (w *world) reopen() {
 	}
 }
 
-// runs changes what runs, and what the runtime answers next.
+// runs sets the running instances, and the runtime's next error.
 func (w *world) runs(fails error, running ...Running) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.running, w.fails = running, fails
 }
 
-// takes has the node take a Pod in.
+// takes makes the node admit a Pod.
 func (w *world) takes(pod *corev1.Pod) {
 	w.Helper()
 	if why := w.p.Admit(pod); why != nil {
@@ -99,7 +99,7 @@ func (w *world) takes(pod *corev1.Pod) {
 	}
 }
 
-// has makes sure of the processors of a container.
+// has checks the CPUs of a container.
 func (w *world) has(uid types.UID, name, want string, alone bool) {
 	w.Helper()
 	if cpus, exclusive := w.p.Container(uid, name); cpus != want || exclusive != alone {
@@ -107,7 +107,7 @@ func (w *world) has(uid types.UID, name, want string, alone bool) {
 	}
 }
 
-// A Pod keeps its processors while the agent dies, others share what is left, and get it back when the Pod has ended.
+// A Pod keeps its CPUs when the agent dies; others share the rest, and get its CPUs back when it has ended.
 func TestPinsOutliveTheAgent(t *testing.T) {
 	w := newWorld(t, t.TempDir())
 	w.takes(podOf("one", "main c 1"))
@@ -141,7 +141,8 @@ func TestPinsOutliveTheAgent(t *testing.T) {
 	}
 }
 
-// What a Pod is promised nobody else is; it is written down once the Pod is set up, and free when the Pod goes.
+// CPUs promised to a Pod are promised to no other; they are recorded once the Pod is set up, and free when the Pod
+// is gone.
 func TestPromises(t *testing.T) {
 	w := newWorld(t, t.TempDir())
 	if why := w.p.Admit(podOf("one", "main c 3")); why != nil {
@@ -159,7 +160,7 @@ func TestPromises(t *testing.T) {
 	w.takes(podOf("two", "main c 1"))
 }
 
-// A Pod whose processes have ended frees what it has before it is torn down, whoever writes first.
+// A Pod whose processes have ended frees its CPUs before it is torn down, in either order of the writes.
 func TestStopped(t *testing.T) {
 	w := newWorld(t, t.TempDir())
 	w.takes(podOf("one", "main c 2"))
@@ -187,8 +188,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// A Pod that an agent under policy none has started stays without; one that nobody has started gets its own when it is
-// set up, or is ended.
+// A Pod that an agent under policy none has started gets no CPUs; one that was not started gets them when it is set
+// up, or is ended.
 func TestSetUpWithoutAdmission(t *testing.T) {
 	w := newWorld(t, t.TempDir())
 	began := podOf("began", "main c 3")
@@ -236,7 +237,7 @@ func TestPolicyNone(t *testing.T) {
 	p.Run(t.Context())
 }
 
-// What is on disk and cannot be followed is told in one sentence that says what to do, and stays as it is.
+// An unusable state on disk is reported in one sentence that says what to do, and stays unchanged.
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	w := newWorld(t, dir)
@@ -298,7 +299,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// What runs moves when a Pod is given processors and when it goes; what has not worked is tried again.
+// Running instances move when a Pod gets CPUs and when it is gone; failed moves are retried.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -344,8 +345,8 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// Whatever comes, goes and dies, no two Pods have one processor, none has a reserved one, what a Pod was set up with
-// stays, and all that nobody has is shared.
+// In every sequence of starts, ends and deaths, no two Pods have the same CPU, none has a reserved one, a Pod keeps the CPUs that
+// it was set up with, and all free CPUs are shared.
 func TestPinsProperties(t *testing.T) {
 	places := []string{"choose.before", "choose.after", "free.before", "free.after"}
 	disarm := func() {
@@ -369,7 +370,7 @@ func TestPinsProperties(t *testing.T) {
 			"admit": func() { w.p.Admit(pods[uid.Draw(t, "uid")]) },
 			"setUp": func() {
 				uid := uid.Draw(t, "uid")
-				if w.p.pods[uid].stopped { // a Pod goes one way only
+				if w.p.pods[uid].stopped { // a Pod does not start again
 					return
 				}
 				if err := w.p.SetUp(pods[uid]); err == nil {
@@ -379,7 +380,7 @@ func TestPinsProperties(t *testing.T) {
 			"tearDown": func() {
 				uid := uid.Draw(t, "uid")
 				delete(stands, uid)
-				_ = w.p.TearDown(uid) // one that fails is repeated
+				_ = w.p.TearDown(uid) // a failed call is repeated
 			},
 			"stopped": func() {
 				uid := uid.Draw(t, "uid")

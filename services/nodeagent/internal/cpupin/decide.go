@@ -13,10 +13,10 @@ import (
 	"keelson.dev/services/nodeagent/internal/qos"
 )
 
-// Assignment is the exclusive processors of one Pod, by the names of its containers.
+// Assignment is the exclusive CPUs of one Pod, by the names of its containers.
 type Assignment map[string]cpuset.CPUSet
 
-// all is what the Pod has as a whole.
+// all returns the CPUs of the Pod as a whole.
 func (a Assignment) all() cpuset.CPUSet {
 	out := cpuset.New()
 	for _, cpus := range a {
@@ -25,16 +25,16 @@ func (a Assignment) all() cpuset.CPUSet {
 	return out
 }
 
-// request is all that the processors of a Pod depend on.
+// request is all that the CPUs of a Pod depend on.
 type request struct {
 	Pod     *corev1.Pod
 	Machine Machine
-	// Free are those that may be given out: nobody has them, and they are not reserved.
+	// Free are the CPUs that may be assigned: they are neither taken nor reserved.
 	Free cpuset.CPUSet
 }
 
-// assign chooses the exclusive processors of all containers of a Pod; empty for a Pod without such. An init container
-// leaves its processors to those that come after it; a sidecar keeps them.
+// assign chooses the exclusive CPUs of all containers of a Pod; empty for a Pod without any. An init container
+// leaves its CPUs to later containers; a sidecar keeps them.
 func assign(in request) (Assignment, error) {
 	out := Assignment{}
 	own, reusable := cpuset.New(), cpuset.New()
@@ -58,7 +58,7 @@ func assign(in request) (Assignment, error) {
 	return out, nil
 }
 
-// wanted is how many processors a container has for itself: what it requests, if that is whole ones, in a Pod that is
+// wanted returns how many exclusive CPUs a container gets: its request, if that is a whole number, in a Pod that is
 // Guaranteed by the amounts of its containers.
 func wanted(pod *corev1.Pod, entry lifecycle.Entry) int {
 	if entry.Kind == lifecycle.Ephemeral || resource.IsPodLevelResourcesSet(pod) ||
@@ -75,7 +75,7 @@ func wanted(pod *corev1.Pod, entry lifecycle.Entry) int {
 	return int(cpu.MilliValue() / 1000)
 }
 
-// pick chooses n processors: first what init containers have left.
+// pick chooses n CPUs: first those that init containers have left.
 func pick(machine Machine, free, reusable cpuset.CPUSet, n int) (cpuset.CPUSet, error) {
 	if n <= reusable.Size() {
 		return take(machine, reusable, n), nil
@@ -87,13 +87,13 @@ func pick(machine Machine, free, reusable cpuset.CPUSet, n int) (cpuset.CPUSet, 
 	return reusable.Union(take(machine, free, n-reusable.Size())), nil
 }
 
-// CPU is one logical processor. Core numbers its core within its Socket.
+// CPU is one logical CPU. Core numbers its core within its Socket.
 type CPU struct{ ID, Core, Socket int }
 
-// Machine is the processors of a machine.
+// Machine is the CPUs of a machine.
 type Machine []CPU
 
-// all are the IDs.
+// all returns the IDs.
 func (m Machine) all() cpuset.CPUSet {
 	out := make([]int, len(m))
 	for i := range m {
@@ -102,17 +102,17 @@ func (m Machine) all() cpuset.CPUSet {
 	return cpuset.New(out...)
 }
 
-// group is what processors share that lie together. Where it is a core or a single processor, Socket is its own.
+// group identifies a socket, a core or a single CPU; unused fields are -1.
 type group struct{ Socket, Core, ID int }
 
-// The groups that are taken as a whole, the largest first.
+// The groupings that are taken as a whole, the largest first.
 var groupings = []func(CPU) group{
 	func(c CPU) group { return group{c.Socket, -1, -1} },
 	func(c CPU) group { return group{c.Socket, c.Core, -1} },
 	func(c CPU) group { return group{c.Socket, c.Core, c.ID} },
 }
 
-// groups returns the processors of each group.
+// groups returns the CPUs of each group.
 func (m Machine) groups(of func(CPU) group) map[group]cpuset.CPUSet {
 	ids := map[group][]int{}
 	for _, c := range m {
@@ -125,9 +125,9 @@ func (m Machine) groups(of func(CPU) group) map[group]cpuset.CPUSet {
 	return out
 }
 
-// take chooses n of the free processors, of which there are as many: whole sockets, then whole cores, then single
-// processors. It stays in the socket in which it began, begins in the one with the least room that suffices, and breaks
-// up a core only where none is in use already.
+// take chooses n of the free CPUs, of which at least n exist: whole sockets, then whole cores, then single CPUs. It
+// stays in the socket in which it began, begins in the one with the least room that suffices, and breaks up a core
+// only if none is partly used already.
 func take(machine Machine, free cpuset.CPUSet, n int) cpuset.CPUSet {
 	out := cpuset.New()
 	sockets, cores := machine.groups(groupings[0]), machine.groups(groupings[1])
@@ -144,7 +144,7 @@ func take(machine Machine, free cpuset.CPUSet, n int) cpuset.CPUSet {
 	return out
 }
 
-// bestOf returns the group to take next of those that are left as a whole and are not too large.
+// bestOf returns the next group to take, of those that are completely free and not too large.
 func bestOf(whole, sockets, cores map[group]cpuset.CPUSet, left, taken cpuset.CPUSet, missing int) (
 	best cpuset.CPUSet, ok bool) {
 	ranks := make(map[int][]int, len(sockets))
@@ -165,8 +165,8 @@ func bestOf(whole, sockets, cores map[group]cpuset.CPUSet, left, taken cpuset.CP
 	return best, ok
 }
 
-// rankOf orders sockets, the best first: where something was taken already, then those that have all that is missing,
-// the fullest of them first, then the emptiest of the others.
+// rankOf orders sockets, the best first: those from which some CPUs were taken already, then those with room for
+// all that is missing, the fullest first, then the emptiest of the others.
 func rankOf(socket, left, taken cpuset.CPUSet, missing int) []int {
 	room := socket.Intersection(left).Size()
 	rank := []int{-socket.Intersection(taken).Size(), 0, room}
@@ -176,10 +176,10 @@ func rankOf(socket, left, taken cpuset.CPUSet, missing int) []int {
 	return rank
 }
 
-// Instance is a running instance of a container; CPUs are the processors that it shall have, in the kernel's form.
+// Instance is a running instance of a container; CPUs are its desired CPUs, in the kernel's form.
 type Instance struct{ ID, CPUs string }
 
-// untold returns the instances to whose processors the runtime has not yet been told, ordered by ID.
+// untold returns the instances whose CPUs the runtime has not been given yet, ordered by ID.
 func untold(running []Instance, told map[string]string) []Instance {
 	var out []Instance
 	for _, i := range running {

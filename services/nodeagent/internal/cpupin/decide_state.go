@@ -13,32 +13,32 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
-// written is the content of the file, in the field's form. Sets are in the kernel's form, like 0-2,7.
+// written is the content of the file, in the kubelet's format. Sets are in the kernel's form, like 0-2,7.
 type written struct {
 	PolicyName string `json:"policyName"`
-	// DefaultCPUSet is what all share that have no processors of their own.
+	// DefaultCPUSet is what all containers without CPUs of their own share.
 	DefaultCPUSet string                       `json:"defaultCpuSet"`
 	Entries       map[string]map[string]string `json:"entries,omitempty"`
-	// Checksum tells a file that was changed from one that was written.
+	// Checksum detects a file that was changed after it was written.
 	Checksum uint64 `json:"checksum"`
 }
 
-// sum is that of the content.
+// sum returns the checksum of the content.
 func (w written) sum() uint64 {
 	w.Checksum = 0
-	data, _ := json.Marshal(w) // text and numbers: it cannot fail
+	data, _ := json.Marshal(w) // text and numbers: this cannot fail
 	h := fnv.New32a()
-	_, _ = h.Write(data) // it cannot fail either
+	_, _ = h.Write(data) // this cannot fail either
 	return uint64(h.Sum32())
 }
 
-// state is who has which processors.
+// state is which Pod has which CPUs.
 type state struct {
 	Shared cpuset.CPUSet
 	Pods   map[types.UID]Assignment
 }
 
-// encode is the file of a state.
+// encode returns the contents of the file for a state.
 func (s state) encode() ([]byte, error) {
 	w := written{PolicyName: Static, DefaultCPUSet: s.Shared.String(), Entries: map[string]map[string]string{}}
 	for uid, containers := range s.Pods {
@@ -52,7 +52,7 @@ func (s state) encode() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// decode is the state of a file. The error says what of it is damaged.
+// decode parses a file. The error says what in it is damaged.
 func decode(data []byte) (state, error) {
 	var w written
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -89,7 +89,7 @@ func decode(data []byte) (state, error) {
 	return out, nil
 }
 
-// check says why a state does not fit a machine and what of it is reserved now.
+// check returns an error if a state does not fit a machine and its currently reserved CPUs.
 func (s state) check(machine Machine, reserved cpuset.CPUSet) error {
 	if !reserved.IsSubsetOf(s.Shared) {
 		return fmt.Errorf("of the reserved cpus %s not all are in its defaultCpuSet %s", reserved, s.Shared)

@@ -91,7 +91,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A file is read as it was written, and no file with a changed byte is taken for another state.
+// A file is read as it was written, and no file with a changed byte is read as another state.
 func TestDecodeProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := state{Shared: cpuset.New(0), Pods: map[types.UID]Assignment{}}

@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// box is a machine whose cores have that many threads; thread t of core c is number c + t*cores, as most machines
-// count.
+// box is a machine whose cores have that many threads; thread t of core c has the number c + t*cores, as on most
+// machines.
 func box(sockets, cores, threads int) Machine {
 	var m Machine
 	for t := range threads {
@@ -155,8 +155,8 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// What is taken is free, as many as are asked for, the same each time; and where all cores are alike, no core is broken
-// up that need not be.
+// The chosen CPUs are free, as many as requested, and the same each time; and if all cores are alike, no core is
+// broken up unnecessarily.
 func TestTakeProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		threads := rapid.IntRange(1, 4).Draw(t, "threads")

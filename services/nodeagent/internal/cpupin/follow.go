@@ -12,18 +12,18 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
-// Running is an instance of a container that runs.
+// Running is a running instance of a container.
 type Running struct {
 	Pod      types.UID
 	Name, ID string
 }
 
-// Updater changes the limits of an instance that runs; a runtime.Runtime's UpdateContainer is one.
+// Updater changes the limits of a running instance; UpdateContainer of a runtime.Runtime is one.
 type Updater func(ctx context.Context, id string, limits *cri.LinuxContainerResources) error
 
-// Run has what runs move to the processors that it shall have, until ctx ends: those that share leave the ones that a
-// Pod is given, and come back when that is gone. An agent that has just started knows of none where it runs, and tells
-// the runtime of each.
+// Run moves running instances to their desired CPUs, until ctx ends: those that share leave the CPUs that a Pod
+// gets, and return when that Pod is gone. An agent that has just started does not know on which CPUs instances run,
+// and updates each in the runtime.
 func (p *Pins) Run(ctx context.Context) {
 	if !p.IsStatic() {
 		return
@@ -40,7 +40,8 @@ func (p *Pins) Run(ctx context.Context) {
 	}
 }
 
-// follow tells the runtime what it was not told yet, and returns what it was told of what runs.
+// follow updates the instances whose CPUs have changed, and returns what the runtime was given for each running
+// one.
 func (p *Pins) follow(ctx context.Context, told map[string]string) map[string]string {
 	var all []Instance
 	next := map[string]string{}

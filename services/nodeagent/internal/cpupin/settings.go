@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
-// The policies, in the field's words.
+// The policies, as the kubelet names them.
 const (
 	None   = "none"
 	Static = "static"
@@ -17,11 +17,11 @@ const (
 // Settings are the flags.
 type Settings struct {
 	Policy string
-	// Every is how often the processors of what runs are compared with what they shall be.
+	// Every is how often the CPUs of running instances are compared with the desired ones.
 	Every time.Duration
 }
 
-// DefaultSettings are those of a node on which nothing is said.
+// DefaultSettings returns the settings of a node without flags.
 func DefaultSettings() Settings { return Settings{Policy: None, Every: 10 * time.Second} }
 
 // AddFlags adds the flags.
@@ -33,7 +33,7 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 		"how often --cpu-manager-policy=static compares the cpus of what runs with what they shall be")
 }
 
-// Validate says what is wrong with the flags.
+// Validate returns an error if the flags are invalid.
 func (s *Settings) Validate() error {
 	switch {
 	case s.Policy != None && s.Policy != Static && s.Policy != "":
@@ -44,10 +44,10 @@ func (s *Settings) Validate() error {
 	return nil
 }
 
-// IsStatic reports whether processors are given out.
+// IsStatic reports whether exclusive CPUs are assigned.
 func (s *Settings) IsStatic() bool { return s.Policy == Static }
 
-// reserve returns the processors that are never given out: those that are named, or as many as are counted.
+// reserve returns the CPUs that are never assigned: the named ones, or as many as milli requires.
 func reserve(machine Machine, named cpuset.CPUSet, milli int64) (cpuset.CPUSet, error) {
 	all := machine.all()
 	n := int((milli + 999) / 1000)

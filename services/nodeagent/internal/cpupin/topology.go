@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
-// ReadMachine reads the processors that are online from the sys file system. A machine that does not say how they lie
-// together has each in a core of its own.
+// ReadMachine reads the online CPUs from the sys file system. On a machine that does not report its topology, each
+// CPU counts as a core of its own.
 func ReadMachine(sys string) (Machine, error) {
 	dir := filepath.Join(sys, "devices", "system", "cpu")
 	text, err := os.ReadFile(filepath.Join(dir, "online"))
@@ -38,7 +38,7 @@ func ReadMachine(sys string) (Machine, error) {
 	return out, nil
 }
 
-// number reads a file that holds one; otherwise is what stands for a file that is not there.
+// number reads a file with a number; it returns otherwise for a missing file.
 func number(file string, otherwise int) (int, error) {
 	text, err := os.ReadFile(file)
 	if os.IsNotExist(err) {

@@ -19,13 +19,13 @@ import (
 	"keelson.dev/services/nodeagent/internal/csiplugin"
 )
 
-// Source is a volume of a driver that a Pod is to get.
+// Source is a volume of a driver for a Pod.
 type Source struct {
 	Pod *corev1.Pod
-	// Name is that of the PersistentVolume, or of an inline volume in its Pod.
+	// Name is the name of the PersistentVolume, or of an inline volume in its Pod.
 	Name           string
 	Driver, Handle string
-	// Inline volumes live as long as their Pod and are made by publishing them.
+	// Inline volumes live as long as their Pod and are created by publishing them.
 	Inline bool
 	// ReadOnly means that no container of the Pod may write to it.
 	ReadOnly     bool
@@ -33,9 +33,9 @@ type Source struct {
 	MountOptions []string
 	Attributes   map[string]string
 	AccessModes  []corev1.PersistentVolumeAccessMode
-	// Single: no other Pod may use the volume.
+	// Single means that no other Pod may use the volume.
 	Single bool
-	// The Secrets are for the driver alone; nil for none.
+	// The Secrets are only for the driver; nil for none.
 	StageSecret, PublishSecret *corev1.SecretReference
 }
 
@@ -54,7 +54,7 @@ func OfVolume(pod *corev1.Pod, volume *corev1.Volume, pv *corev1.PersistentVolum
 	}
 }
 
-// onlyReads reports whether every volume of the Pod that shows the claim is read-only: they share one mount.
+// onlyReads reports whether every volume of the Pod that uses the claim is read-only: they share one mount.
 func onlyReads(pod *corev1.Pod, claim *corev1.PersistentVolumeClaimVolumeSource) bool {
 	return claim != nil && !slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
 		other := v.PersistentVolumeClaim
@@ -77,8 +77,8 @@ func OfPod(pod *corev1.Pod, volume *corev1.Volume) Source {
 	return source
 }
 
-// check says why a Pod cannot have the volume. Driver and name become parts of paths. The driver's object is nil if
-// there is none.
+// check returns why a Pod cannot have the volume. Driver and name become parts of paths. driver is nil if the
+// driver has no object.
 func check(s Source, driver *storagev1.CSIDriver) error {
 	if problems := fieldcheck.DriverName(s.Driver); len(problems) > 0 {
 		return fmt.Errorf("the name %q of the CSI driver is invalid: %s", s.Driver, strings.Join(problems, "; "))
@@ -115,7 +115,7 @@ func attachment(s Source, driver *storagev1.CSIDriver, node string) string {
 	return volumename.Attachment(s.Driver, s.Handle, node)
 }
 
-// checkAttachment says why a VolumeAttachment does not let the volume be used on the node.
+// checkAttachment returns why a VolumeAttachment does not allow the volume to be used on the node.
 func checkAttachment(s Source, node string, found *storagev1.VolumeAttachment) error {
 	switch pv := found.Spec.Source.PersistentVolumeName; {
 	case found.Spec.NodeName != node || found.Spec.Attacher != s.Driver || ptr.Deref(pv, "") != s.Name:
@@ -128,7 +128,7 @@ func checkAttachment(s Source, node string, found *storagev1.VolumeAttachment) e
 	return nil
 }
 
-// call is what the calls of the driver for one volume are made from.
+// call is what the driver's calls for one volume are built from.
 type call struct {
 	Source
 	driver *storagev1.CSIDriver
@@ -160,7 +160,7 @@ func (c call) publishRequest() *csi.NodePublishVolumeRequest {
 	return request
 }
 
-// volumeContext is what the driver is told about the volume and, if its object says so, about the Pod.
+// volumeContext returns what the driver gets about the volume and, if its object requests it, about the Pod.
 func (c call) volumeContext() map[string]string {
 	if c.driver == nil || !ptr.Deref(c.driver.Spec.PodInfoOnMount, false) {
 		return c.Attributes
@@ -189,7 +189,7 @@ func (c call) capability() *csi.VolumeCapability {
 	}
 }
 
-// accessMode is the driver's word for the first access mode of the volume.
+// accessMode returns the driver's constant for the first access mode of the volume.
 func accessMode(modes []corev1.PersistentVolumeAccessMode, single bool) csi.VolumeCapability_AccessMode_Mode {
 	if len(modes) == 0 {
 		return csi.VolumeCapability_AccessMode_UNKNOWN
@@ -213,7 +213,7 @@ func accessMode(modes []corev1.PersistentVolumeAccessMode, single bool) csi.Volu
 	return csi.VolumeCapability_AccessMode_UNKNOWN
 }
 
-// group is the group that the volume is to belong to; -1 for none.
+// group returns the group for the volume; -1 for none.
 func (c call) group() int64 {
 	security := c.Pod.Spec.SecurityContext
 	if security == nil || security.FSGroup == nil || c.ReadOnly {
@@ -236,5 +236,5 @@ func (c call) group() int64 {
 // patience is how long a Pod's end waits for a driver to unpublish its volume.
 const patience = 2 * time.Minute
 
-// letGo reports whether a Pod's end no longer waits for the driver, whose calls have failed since then.
+// letGo reports whether a Pod's end no longer waits for the driver, whose calls have failed since that time.
 func letGo(since, now time.Time) bool { return now.Sub(since) >= patience }

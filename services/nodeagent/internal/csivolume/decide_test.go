@@ -51,7 +51,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// SAF-187: what has to be attached.
+// SAF-187: which volumes have to be attached.
 func TestAttachment(t *testing.T) {
 	says := func(required *bool) *storagev1.CSIDriver {
 		return &storagev1.CSIDriver{Spec: storagev1.CSIDriverSpec{AttachRequired: required}}
@@ -91,7 +91,7 @@ func TestAccessMode(t *testing.T) {
 	}
 }
 
-// Who owns a volume, and who makes it so.
+// The group of a volume, and who sets it.
 func TestGroup(t *testing.T) {
 	policy := func(p storagev1.FSGroupPolicy) func(*call) {
 		return func(c *call) { c.driver = &storagev1.CSIDriver{Spec: storagev1.CSIDriverSpec{FSGroupPolicy: &p}} }
@@ -132,7 +132,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// What a driver is told about a Pod, and what it is not.
+// What a driver gets about a Pod, and what it does not.
 func TestRequests(t *testing.T) {
 	c := call{Source: source("u-1"), staging: "/s", target: "/t", can: csiplugin.Capabilities{Stage: true},
 		stageSecrets: map[string]string{"a": "1"}, publishSecrets: map[string]string{"b": "2"}}

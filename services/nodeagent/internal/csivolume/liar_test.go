@@ -8,7 +8,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/csiplugin"
 )
 
-// liar is a driver that says yes to everything and does something else.
+// liar is a driver that reports success for everything and does something else.
 type liar struct{ does func() }
 
 func (liar) Can() csiplugin.Capabilities                                    { return csiplugin.Capabilities{} }

@@ -24,31 +24,31 @@ import (
 // KindName is the name of the folder of a Pod's CSI volumes.
 const KindName = "kubernetes.io~csi"
 
-// recordName is the name of the files that say what a folder is of.
+// recordName is the name of the records in the folders of volumes.
 const recordName = "vol_data.json"
 
 type paths struct{ podfiles.Root }
 
-// pod is the folder of one volume of a Pod.
+// pod returns the folder of one volume of a Pod.
 func (p paths) pod(uid types.UID, name string) string { return p.Volume(uid, KindName, name) }
 
-// target is where the driver publishes it.
+// target returns where the driver publishes it.
 func (p paths) target(uid types.UID, name string) string {
 	return filepath.Join(p.pod(uid, name), "mount")
 }
 
-// stagedDir is the folder of all staged volumes, by driver and hash.
+// stagedDir returns the folder of all staged volumes, by driver and hash.
 func (p paths) stagedDir() string { return filepath.Join(p.Dir, "plugins", "kubernetes.io", "csi") }
 
-// stage is the folder of one staged volume.
+// stage returns the folder of one staged volume.
 func (p paths) stage(v volumeID) string {
 	return filepath.Join(p.stagedDir(), v.driver, hash(v.handle))
 }
 
-// staging is where the driver stages it.
+// staging returns where the driver stages it.
 func (p paths) staging(v volumeID) string { return filepath.Join(p.stage(v), "globalmount") }
 
-// leftDir is the folder of what is still to be unpublished for Pods that have gone.
+// leftDir returns the folder of what is still to be unpublished for removed Pods.
 func (p paths) leftDir() string { return filepath.Join(p.Dir, "csi-unpublish") }
 
 func hash(text string) string {
@@ -56,5 +56,5 @@ func hash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// volumeID is one volume of one driver.
+// volumeID identifies one volume of one driver.
 type volumeID struct{ driver, handle string }

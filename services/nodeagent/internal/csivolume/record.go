@@ -12,30 +12,30 @@ import (
 	"keelson.dev/services/nodeagent/internal/wholefile"
 )
 
-// record is a file that says what the agent has to undo: of one Pod's volume, or, without a Pod, of a staged one. The
-// names of the first fields are a kubelet's.
+// record is a file about what the agent has to undo: for one Pod's volume or, without a Pod, for a staged one. The
+// names of the first fields are the kubelet's.
 type record struct {
 	Driver string `json:"driverName"`
 	Handle string `json:"volumeHandle"`
-	// Name is that of the PersistentVolume, or of an inline volume in its Pod.
+	// Name is the name of the PersistentVolume, or of an inline volume in its Pod.
 	Name string `json:"specVolID,omitempty"`
 	// Attachment is the name of the VolumeAttachment; empty if the volume is not attached to nodes.
 	Attachment string    `json:"attachmentID,omitempty"`
 	Pod        types.UID `json:"podUID,omitempty"`
-	// Asked is set before the driver is first asked to do anything.
+	// Asked is set before the first call to the driver.
 	Asked bool `json:"asked,omitempty"`
-	// Published is set when nothing is to be done any more before containers may mount it.
+	// Published is set when containers may mount the volume.
 	Published bool `json:"published,omitempty"`
-	// FailingSince is when unpublishing it failed first.
+	// FailingSince is when unpublishing first failed.
 	FailingSince *time.Time `json:"failingSince,omitempty"`
 }
 
 func (r record) id() volumeID { return volumeID{r.Driver, r.Handle} }
 
-// largestRecord is more than any record has, in bytes.
+// largestRecord is more than the size of any record, in bytes.
 const largestRecord = 64 << 10
 
-// save writes a record durably, in one visible step, and makes its folder.
+// save writes a record durably, in one visible step, and creates its folder.
 func save(file string, r record) error {
 	data, err := json.Marshal(r)
 	if err != nil {

@@ -40,7 +40,7 @@ type rig struct {
 	mounter  *mountfake.Mounter
 	root     podfiles.Root
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	node    *corev1.Node
 	drivers map[string]*storagev1.CSIDriver
 	attach  map[string]*storagev1.VolumeAttachment
@@ -70,7 +70,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// restart is what a new agent finds on disk.
+// restart starts a new agent with what is on disk.
 func (r *rig) restart() {
 	r.Volumes = Open(Config{Files: r.root, Mounter: r.mounter, Objects: r, NodeName: "n", Log: zap.NewNop(),
 		Changed: func() {}, Now: func() time.Time { r.mu.Lock(); defer r.mu.Unlock(); return r.now },
@@ -134,7 +134,7 @@ func (r *rig) DriverSecret(_ context.Context, ref corev1.SecretReference) (*core
 	return nil, apierrors.NewNotFound(corev1.Resource("secret"), ref.Name)
 }
 
-// says makes the driver's object say something.
+// says changes the driver's object.
 func (r *rig) says(change func(*storagev1.CSIDriverSpec)) {
 	d := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: disk}}
 	change(&d.Spec)
@@ -143,7 +143,7 @@ func (r *rig) says(change func(*storagev1.CSIDriverSpec)) {
 
 func unattached(s *storagev1.CSIDriverSpec) { s.AttachRequired = ptr.To(false) }
 
-// attached makes the API say that the volume is attached.
+// attached makes the API list the volume as attached.
 func (r *rig) attached() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,7 +161,7 @@ func pod(uid types.UID) *corev1.Pod {
 		Spec: corev1.PodSpec{ServiceAccountName: "robot"}}
 }
 
-// source is the volume vol-1 for a Pod.
+// source returns the volume vol-1 for a Pod.
 func source(uid types.UID) Source {
 	return Source{Pod: pod(uid), Name: "pv-1", Driver: disk, Handle: "vol-1",
 		Attributes:  map[string]string{"size": "big"},
@@ -191,7 +191,7 @@ func (r *rig) wantCalls(want ...string) {
 	}
 }
 
-// wantNothingLeft looks for anything on disk or mounted.
+// wantNothingLeft checks that nothing is left on disk or mounted.
 func (r *rig) wantNothingLeft() {
 	r.t.Helper()
 	if mounts := r.mounter.Mounts(); len(mounts) != 0 {

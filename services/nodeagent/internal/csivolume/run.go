@@ -15,17 +15,17 @@ import (
 	"keelson.dev/kit/failpoint"
 )
 
-// again says how long after failures a driver is asked again to undo something, as with a kubelet.
+// again is the back-off between attempts to have a driver undo something, the same as the kubelet's.
 var again = backoff.Policy{First: 500 * time.Millisecond, Max: 2*time.Minute + 2*time.Second}
 
-// attempt is how often something that is to be undone has failed. It is the runner's own.
+// attempt counts the failures of one undo. Only the runner uses it.
 type attempt struct {
 	running  bool
 	failures int
 	nextAt   time.Time
 }
 
-// undo is one thing to be undone.
+// undo undoes one thing.
 type undo func(context.Context) error
 
 // result is the end of an attempt.
@@ -34,8 +34,8 @@ type result struct {
 	err  error
 }
 
-// Run unstages the volumes that no Pod uses any more, and unpublishes those that Pods have left, until ctx ends. Each
-// is a matter of its own: a driver that hangs keeps nothing waiting but its own volumes.
+// Run unstages the volumes that no Pod uses any more, and unpublishes those that Pods have left, until ctx ends.
+// Each runs separately: a driver that hangs delays only its own volumes.
 func (v *Volumes) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -61,7 +61,7 @@ func (v *Volumes) Run(ctx context.Context) {
 	}
 }
 
-// start begins what is due, forgets what is no longer to be done, and returns when something is due next.
+// start begins what is due, forgets what need not be done any more, and returns a channel for the next due time.
 func (v *Volumes) start(attempts map[string]*attempt, begin func(string, undo)) <-chan time.Time {
 	tasks := v.tasks()
 	maps.DeleteFunc(attempts, func(task string, a *attempt) bool { return tasks[task] == nil && !a.running })

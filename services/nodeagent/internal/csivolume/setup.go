@@ -19,15 +19,15 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/ownership"
 )
 
-// How long setting up waits in one go: for the volume to be attached and for its driver, and for one answer of the API.
+// waitTimeout bounds one wait for the attachment and for the driver; readTimeout bounds one read from the API.
 const (
 	waitTimeout = 2 * time.Minute
 	readTimeout = 10 * time.Second
 )
 
-// SetUp gives a Pod its volume and returns the folder that containers mount. It is idempotent; a volume that the Pod
-// has already is looked at, and its driver is not asked. It waits until the Node in the API says that the volume is in
-// use and attached, and for the driver, and ends early with ctx.
+// SetUp sets up a Pod's volume and returns the folder that containers mount. It is idempotent; for a volume that
+// the Pod has already it checks the mount and does not call the driver. It waits until the Node in the API lists
+// the volume as in use and attached, and for the driver, and ends early with ctx.
 func (v *Volumes) SetUp(ctx context.Context, s Source) (path string, err error) {
 	if path, stands, err := v.Published(s.Pod.UID, s.Name); err != nil || stands {
 		return path, err
@@ -58,7 +58,7 @@ func (v *Volumes) SetUp(ctx context.Context, s Source) (path string, err error) 
 	return c.target, v.mount(ctx, c, r)
 }
 
-// object reads what is said of a driver; nil if nothing is.
+// object reads the object of a driver; nil if it has none.
 func (v *Volumes) object(ctx context.Context, driver string) (*storagev1.CSIDriver, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -83,7 +83,7 @@ func (v *Volumes) Published(pod types.UID, name string) (path string, stands boo
 	return target, stands, err
 }
 
-// begin notes that the Pod uses the volume, unless it has to be alone and is not.
+// begin records that the Pod uses the volume, unless it must be the only user and is not.
 func (v *Volumes) begin(s Source, r record) error {
 	if s.Single {
 		users := slices.DeleteFunc(v.users(s.id()), func(pod types.UID) bool { return pod == s.Pod.UID })
@@ -95,9 +95,9 @@ func (v *Volumes) begin(s Source, r record) error {
 	return v.put(s.at(), r)
 }
 
-// awaitAttached waits until the API server knows that the volume is in use here, and says that it is attached: both in
-// one version of the Node, so that nobody who detaches what is not in use can have missed it. It returns what the
-// attacher tells the driver.
+// awaitAttached waits until the API server knows that the volume is in use here, and lists it as attached: both in
+// one version of the Node, so that a controller that detaches unused volumes cannot have missed it. It returns what
+// the attacher has for the driver.
 func (v *Volumes) awaitAttached(ctx context.Context, s Source, r record) (map[string]string, error) {
 	if r.Attachment == "" {
 		return nil, nil
@@ -129,7 +129,7 @@ func (v *Volumes) awaitAttached(ctx context.Context, s Source, r record) (map[st
 	return found.Status.AttachmentMetadata, nil
 }
 
-// await returns when nothing is missing any more, or with what is when it has waited long enough.
+// await returns nil when nothing is missing any more, or the last error after waitTimeout.
 func (v *Volumes) await(ctx context.Context, missing func() error) error {
 	late := time.NewTimer(waitTimeout)
 	defer late.Stop()
@@ -149,7 +149,7 @@ func (v *Volumes) await(ctx context.Context, missing func() error) error {
 	}
 }
 
-// mount stages and publishes a volume that is there, and gives it to the Pod's group.
+// mount stages and publishes an attached volume, and changes its group to the Pod's.
 func (v *Volumes) mount(ctx context.Context, c call, r record) error {
 	var driver Driver
 	err := v.await(ctx, func() (err error) {
@@ -177,7 +177,7 @@ func (v *Volumes) mount(ctx context.Context, c call, r record) error {
 			return err
 		}
 	}
-	// Not cancelled half-way: what a driver has begun would go on while it is asked to undo it.
+	// Not cancelled half-way: what a driver has begun would go on while it is called to undo it.
 	ctx = context.WithoutCancel(ctx)
 	if c.stages() {
 		if err := v.stageVolume(ctx, driver, c, r); err != nil {
@@ -198,7 +198,7 @@ func (v *Volumes) mount(ctx context.Context, c call, r record) error {
 	return v.put(c.at(), r)
 }
 
-// stageVolume stages the volume, of which it is noted before.
+// stageVolume stages the volume, after recording that.
 func (v *Volumes) stageVolume(ctx context.Context, driver Driver, c call, r record) error {
 	err := v.putStaged(record{Driver: r.Driver, Handle: r.Handle, Attachment: r.Attachment})
 	if err != nil {
@@ -210,8 +210,8 @@ func (v *Volumes) stageVolume(ctx context.Context, driver Driver, c call, r reco
 	return failpoint.Around("nodeagent/csi.stage", func() error { return driver.Stage(ctx, c.stageRequest()) })
 }
 
-// inspect makes sure that the driver has done what it says: else a Pod would write into the agent's own folder, or to
-// where a link of the driver leads.
+// inspect checks that the driver has done what it reports: otherwise a Pod would write into the agent's own folder,
+// or through a link of the driver.
 func (v *Volumes) inspect(c call) error {
 	info, err := os.Lstat(c.target)
 	if err != nil {
@@ -225,7 +225,7 @@ func (v *Volumes) inspect(c call) error {
 	return err
 }
 
-// give gives the volume to the Pod's group, unless the driver has done so.
+// give changes the volume's group to the Pod's, unless the driver has done so.
 func give(c call) error {
 	group := c.group()
 	if group < 0 || c.can.MountGroup {
@@ -238,7 +238,7 @@ func give(c call) error {
 	return nil
 }
 
-// secret reads what the driver identifies itself with.
+// secret reads the driver's credentials.
 func (v *Volumes) secret(ctx context.Context, ref *corev1.SecretReference) (map[string]string, error) {
 	if ref == nil || ref.Name == "" {
 		return nil, nil

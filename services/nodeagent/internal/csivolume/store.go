@@ -19,34 +19,34 @@ import (
 	"keelson.dev/services/nodeagent/internal/plainfile"
 )
 
-// errDamaged is wrapped by errors about a record that cannot be made out.
+// errDamaged is wrapped by errors about a record that cannot be read.
 var errDamaged = errors.New("damaged record of a CSI volume")
 
-// place is one volume of one Pod.
+// place identifies one volume of one Pod.
 type place struct {
 	pod  types.UID
 	name string
 }
 
-// store is the records of one node: on disk, and a copy in memory. Its methods may be called at once.
+// store holds the records of one node: on disk, and a copy in memory. Its methods are safe for concurrent use.
 type store struct {
 	paths
 	// changed is called after the volumes in use have changed. It must not block.
 	changed func()
 
-	mu sync.Mutex // guards what follows and the order of the writes
-	// pods are the volumes of Pods; left those whose Pods have gone, which are still to be unpublished, by file name.
+	mu sync.Mutex // guards the fields below and the order of the writes
+	// pods are the volumes of Pods; left, by file name, those of removed Pods, which are still to be unpublished.
 	pods map[place]record
 	left map[string]record
-	// damaged are those volumes of Pods of which nothing can be made out: what is in use is uncertain.
+	// damaged are the volumes of Pods with unreadable records: whether they are in use is uncertain.
 	damaged map[place]bool
 	// staged are the volumes that may be staged.
 	staged map[volumeID]record
-	// reported are the volumes in use of which the API server knows that they are.
+	// reported are the volumes that the API server knows to be in use.
 	reported map[corev1.UniqueVolumeName]bool
 }
 
-// openStore reads what is on disk. What is damaged is in the error, which comes with a store of all the others.
+// openStore reads what is on disk. The error names what is damaged; the store holds all else.
 func openStore(p paths, changed func()) (*store, error) {
 	s := &store{paths: p, changed: changed, pods: map[place]record{}, left: map[string]record{},
 		damaged: map[place]bool{}, staged: map[volumeID]record{}, reported: map[corev1.UniqueVolumeName]bool{}}
@@ -98,7 +98,7 @@ func (s *store) loadStaged() error {
 	return errors.Join(problems...)
 }
 
-// restore writes the record of a staged volume anew from those of the Pods that use it.
+// restore writes the record of a staged volume again from those of the Pods that use it.
 func (s *store) restore(dir string) error {
 	for _, r := range s.pods {
 		if s.stage(r.id()) == dir {
@@ -124,7 +124,7 @@ func (s *store) loadLeft() error {
 	return errors.Join(problems...)
 }
 
-// read reads a file of bounded size below the agent's folder.
+// read reads a file of bounded size in the agent's folder.
 func (s *store) read(path string) ([]byte, error) {
 	file, err := plainfile.Root(s.Dir).Open(path)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *store) read(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, largestRecord))
 }
 
-// entries lists the names in a folder but those of unfinished files. A folder that is not there is empty.
+// entries lists the names in a folder except unfinished files. A missing folder is empty.
 func entries(dir string) ([]string, error) {
 	list, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -160,7 +160,7 @@ func (s *store) of(at place) (record, bool) {
 	return r, ok
 }
 
-// users returns the Pods that use a volume, those included that have gone and left it.
+// users returns the Pods that use a volume, including removed ones that have left it.
 func (s *store) users(v volumeID) []types.UID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +182,7 @@ func (s *store) usersLocked(v volumeID) []types.UID {
 	return pods
 }
 
-// put notes what is known of a Pod's volume.
+// put records what is known of a Pod's volume.
 func (s *store) put(at place, r record) error {
 	return s.write(func() error {
 		if err := save(filepath.Join(s.pod(at.pod, at.name), recordName), r); err != nil {
@@ -194,7 +194,7 @@ func (s *store) put(at place, r record) error {
 	})
 }
 
-// drop forgets a Pod's volume, with its folder if that is empty: what else lies there goes with the Pod's.
+// drop forgets a Pod's volume, with its folder if that is empty: other contents are removed with the Pod's folder.
 func (s *store) drop(at place) error {
 	return s.write(func() error {
 		dir := s.pod(at.pod, at.name)
@@ -208,7 +208,7 @@ func (s *store) drop(at place) error {
 	})
 }
 
-// leave notes that a Pod's volume is to be unpublished when the Pod has gone, and forgets it as the Pod's.
+// leave records that a Pod's volume is to be unpublished after the Pod is gone, and forgets it as the Pod's.
 func (s *store) leave(at place, r record) error {
 	file := hash(s.target(at.pod, at.name)) + ".json"
 	err := s.write(func() error {
@@ -235,7 +235,7 @@ func (s *store) settle(file string) error {
 	})
 }
 
-// putStaged notes that a volume may be staged.
+// putStaged records that a volume may be staged.
 func (s *store) putStaged(r record) error {
 	return s.write(func() error {
 		if err := save(filepath.Join(s.stage(r.id()), recordName), r); err != nil {
@@ -246,7 +246,7 @@ func (s *store) putStaged(r record) error {
 	})
 }
 
-// dropStaged forgets a staged volume. Nothing may be in its folders any more but what the agent has put there.
+// dropStaged forgets a staged volume. Its folders must contain only what the agent has put there.
 func (s *store) dropStaged(v volumeID) error {
 	return s.write(func() error {
 		for _, path := range []string{s.staging(v), filepath.Join(s.stage(v), recordName), s.stage(v)} {
@@ -267,7 +267,7 @@ func remove(path string) error {
 	return nil
 }
 
-// write changes records, and tells of volumes that are in use from now on or no longer.
+// write changes records, and calls changed if other volumes are in use than before.
 func (s *store) write(do func() error) error {
 	s.mu.Lock()
 	before := s.inUseLocked()
@@ -311,7 +311,7 @@ func (s *store) inUseLocked() []corev1.UniqueVolumeName {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// report takes in which volumes the Node in the API says are in use.
+// report takes in which volumes the Node in the API lists as in use.
 func (s *store) report(names []corev1.UniqueVolumeName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

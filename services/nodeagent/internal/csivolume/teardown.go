@@ -13,15 +13,15 @@ import (
 	"keelson.dev/kit/failpoint"
 )
 
-// TearDown takes a volume from a Pod: when it succeeds nothing of the volume is left in the Pod's folder. Where the
-// driver does not do its part for long, the agent takes its mount away itself, and the volume stays in use until Run
-// has had the driver do it.
+// TearDown removes a volume from a Pod: when it succeeds, nothing of the volume is left in the Pod's folder. If the
+// driver fails to do its part for long, the agent unmounts the volume itself, and the volume stays in use until Run
+// has had the driver unpublish it.
 func (v *Volumes) TearDown(ctx context.Context, pod types.UID, name string) error {
 	at := place{pod, name}
 	target := v.target(pod, name)
 	r, known := v.of(at)
 	if !known || !r.Asked {
-		// Nobody has been asked to mount anything, or who was cannot be made out any more.
+		// No driver was called, or which one cannot be determined any more.
 		if err := v.unmount(target); err != nil {
 			return err
 		}
@@ -62,11 +62,11 @@ func (v *Volumes) forget(at place, r record) error {
 			zap.String("driver", r.Driver), zap.Error(err))
 	}
 	err := failpoint.Around("nodeagent/csi.forget", func() error { return v.drop(at) })
-	v.lookForDue() // nobody may use it any more
+	v.lookForDue() // it may be unused now
 	return err
 }
 
-// unpublish has the driver unpublish a volume and makes sure that it has.
+// unpublish has the driver unpublish a volume and checks that it has.
 func (v *Volumes) unpublish(ctx context.Context, r record, target string) error {
 	driver, err := v.Driver(r.Driver)
 	if err != nil {
@@ -83,7 +83,7 @@ func (v *Volumes) unpublish(ctx context.Context, r record, target string) error 
 	return nil
 }
 
-// unmount takes all mounts at and below a path away.
+// unmount removes all mounts at and below a path.
 func (v *Volumes) unmount(path string) error {
 	mounts, err := v.Mounter.Under(path)
 	if err != nil {

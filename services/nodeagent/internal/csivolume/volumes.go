@@ -16,7 +16,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podfiles"
 )
 
-// Driver makes the calls of a driver, each bounded in time. They may be repeated.
+// Driver makes the calls to a driver, each with a time limit. They may be repeated.
 type Driver interface {
 	Can() csiplugin.Capabilities
 	Stage(ctx context.Context, request *csi.NodeStageVolumeRequest) error
@@ -25,28 +25,28 @@ type Driver interface {
 	Unstage(ctx context.Context, handle, staging string) error
 }
 
-// Objects reads what volumes of drivers need of the API. An object that does not exist is a not-found error.
+// Objects reads what volumes of drivers need from the API. An object that does not exist is a not-found error.
 type Objects interface {
 	CSIDriver(ctx context.Context, name string) (*storagev1.CSIDriver, error)
 	VolumeAttachment(ctx context.Context, name string) (*storagev1.VolumeAttachment, error)
 	DriverSecret(ctx context.Context, ref corev1.SecretReference) (*corev1.Secret, error)
 }
 
-// Mounter is what of volume.Mounter this package needs.
+// Mounter is the part of volume.Mounter that this package needs.
 type Mounter interface {
 	IsMount(target string) (bool, error)
 	Unmount(target string) error
 	Under(dir string) ([]string, error)
 }
 
-// Config is what Volumes work with.
+// Config is what Volumes need.
 type Config struct {
 	Files   podfiles.Root
 	Mounter Mounter
-	// Driver returns a driver that is registered at this node.
+	// Driver returns a driver that is registered on this node.
 	Driver  func(name string) (Driver, error)
 	Objects Objects
-	// Node returns the Node in a version at least as new as the one in which Reported was told of volumes.
+	// Node returns the Node in a version at least as new as the one of the last call of Reported.
 	Node func() *corev1.Node
 	// Changed is called after the volumes in use have changed. It must not block.
 	Changed  func()
@@ -56,7 +56,8 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Volumes are the volumes of drivers on one node. Calls for different Pods may run at once; those for one Pod must not.
+// Volumes are the volumes of drivers on one node. Calls for different Pods may run concurrently; those for one Pod
+// must not.
 type Volumes struct {
 	Config
 	*store
@@ -66,7 +67,7 @@ type Volumes struct {
 	due wakeup.Signal
 }
 
-// Open takes up what is on disk. What of that is damaged is logged and left to the Pods that use it.
+// Open loads what is on disk. Damaged records are logged and left to the Pods that use them.
 func Open(config Config) *Volumes {
 	if config.Now == nil {
 		config.Now = time.Now
@@ -80,8 +81,8 @@ func Open(config Config) *Volumes {
 	return v
 }
 
-// InUse returns the attached volumes that are in use on this node: Node.status.volumesInUse. While it is uncertain what
-// a Pod uses, nothing that was in use is let go.
+// InUse returns the attached volumes that are in use on this node: Node.status.volumesInUse. While it is uncertain
+// what a Pod uses, no volume that was in use is dropped.
 func (v *Volumes) InUse() []corev1.UniqueVolumeName {
 	names := v.inUse()
 	if v.uncertain() {
@@ -92,13 +93,13 @@ func (v *Volumes) InUse() []corev1.UniqueVolumeName {
 	return names
 }
 
-// Reported takes in which volumes the Node in the API says are in use.
+// Reported takes in which volumes the Node in the API lists as in use.
 func (v *Volumes) Reported(names []corev1.UniqueVolumeName) {
 	v.report(names)
 	v.Look()
 }
 
-// Look makes everything that waits look again: a driver has come, or the Node is another.
+// Look wakes everything that waits: a driver has registered, or the Node has changed.
 func (v *Volumes) Look() {
 	v.bell.ring()
 	v.lookForDue()
@@ -108,7 +109,7 @@ func (v *Volumes) lookForDue() {
 	v.due.Send()
 }
 
-// bell wakes all that wait.
+// bell wakes all waiters.
 type bell struct {
 	mu   *sync.Mutex // guards next
 	next *chan struct{}
@@ -119,7 +120,7 @@ func newBell() bell {
 	return bell{&sync.Mutex{}, &next}
 }
 
-// heard is closed when the bell next rings.
+// heard returns a channel that is closed when the bell next rings.
 func (b bell) heard() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -133,7 +134,7 @@ func (b bell) ring() {
 	*b.next = make(chan struct{})
 }
 
-// locks let one at a time work at a volume.
+// locks allow one user of a volume at a time.
 type locks struct {
 	mu   sync.Mutex // guards held
 	held map[volumeID]chan struct{}

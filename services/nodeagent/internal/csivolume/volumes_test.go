@@ -18,8 +18,8 @@ import (
 	"keelson.dev/kit/failpoint"
 )
 
-// A Pod's volume is in use from before it is mounted until it is unstaged; the driver is asked once each, and nothing
-// is left.
+// A Pod's volume is in use from before it is mounted until it is unstaged; the driver gets each call once, and
+// nothing is left.
 //
 // SAF-185 SAF-187
 func TestAVolumesLife(t *testing.T) {
@@ -33,7 +33,7 @@ func TestAVolumesLife(t *testing.T) {
 	r.eventually("the volume to be in use", func() bool {
 		return slices.Equal(r.InUse(), []corev1.UniqueVolumeName{uniqueName})
 	})
-	r.attached() // left from a Pod before: it does not count until the API knows that the volume is in use
+	r.attached() // left from an earlier Pod: it does not count until the API knows that the volume is in use
 	r.Look()
 	select {
 	case err := <-began:
@@ -52,7 +52,7 @@ func TestAVolumesLife(t *testing.T) {
 	if path := r.setUp(s); path != want {
 		t.Errorf("containers mount %s, want %s", path, want)
 	}
-	r.wantCalls() // the second time nobody is asked
+	r.wantCalls() // no call the second time
 	stage, publish := r.driver.Staged()[0], r.driver.Published()[0]
 	if stage.GetStagingTargetPath() != staging || publish.GetStagingTargetPath() != staging ||
 		publish.GetTargetPath() != want || publish.GetPublishContext()["device"] != "sdx" ||
@@ -69,8 +69,8 @@ func TestAVolumesLife(t *testing.T) {
 	r.wantNothingLeft()
 }
 
-// SAF-187 SAF-190: a volume that is not attached to this node is not mounted, however long it takes and whatever else
-// is attached; a Pod that goes meanwhile leaves nothing.
+// SAF-187 SAF-190: a volume that is not attached to this node is not mounted, however long it takes and even if
+// others are attached; a Pod that is deleted meanwhile leaves nothing.
 func TestNotAttached(t *testing.T) {
 	r := newRig(t)
 	r.node.Status.VolumesAttached = []corev1.AttachedVolume{{Name: "kubernetes.io/csi/disk.example.com^vol-2"}}
@@ -89,7 +89,7 @@ func TestNotAttached(t *testing.T) {
 	r.wantNothingLeft()
 }
 
-// The attachment is of this volume and node, and done.
+// The attachment must be of this volume and node, and complete.
 func TestTheAttachmentIsLookedAt(t *testing.T) {
 	for name, change := range map[string]func(*storagev1.VolumeAttachment){
 		"of another node":   func(a *storagev1.VolumeAttachment) { a.Spec.NodeName = "m" },
@@ -124,7 +124,7 @@ func TestPodsShareAStage(t *testing.T) {
 	one, two := source("u-1"), source("u-2")
 	r.setUp(one)
 	r.setUp(two)
-	// That it is staged is for the driver to see.
+	// The driver finds that the volume is staged.
 	r.wantCalls("stage vol-1", "publish vol-1", "stage vol-1", "publish vol-1")
 	if staged := len(r.mounter.Mounts()); staged != 3 {
 		t.Errorf("%d mounts, want one stage and two Pods' own", staged)
@@ -141,7 +141,7 @@ func TestPodsShareAStage(t *testing.T) {
 	r.wantNothingLeft()
 }
 
-// SAF-185: a second Pod does not get a volume that is for one Pod alone, also while the first one's driver is still to
+// SAF-185: a second Pod does not get a volume for a single Pod, also while the first one's driver has yet to
 // unpublish it.
 func TestReadWriteOncePod(t *testing.T) {
 	r := newRig(t)
@@ -158,8 +158,8 @@ func TestReadWriteOncePod(t *testing.T) {
 	r.tearDown(two)
 }
 
-// A driver that is asked to undo and does not keeps its Pod for two minutes, no longer; its volume stays in use until
-// it has undone it. Other drivers and Pods do not notice.
+// A driver that does not undo what it is called for delays its Pod by two minutes, no longer; its volume stays in
+// use until it has undone it. Other drivers and Pods are not affected.
 //
 // SAF-185 SAF-190
 func TestADeadDriver(t *testing.T) {
@@ -213,7 +213,7 @@ func TestADeadDriver(t *testing.T) {
 	r.wantNothingLeft()
 }
 
-// An agent that is killed at any step of setting up or taking down carries on where it was: nothing is mounted twice,
+// An agent that is killed at any step of setting up or taking down carries on from there: nothing is mounted twice,
 // and nothing is left.
 //
 // SAF-197
@@ -260,7 +260,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// What a driver says is looked at before containers get it.
+// What a driver reports is checked before containers get it.
 func TestADriverThatLies(t *testing.T) {
 	for name, lie := range map[string]func(t *testing.T, r *rig, target string){
 		"mounts nothing": func(*testing.T, *rig, string) {},
@@ -294,7 +294,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Damaged records do not keep the agent from its other volumes, and are taken off the disk with the Pod.
+// Damaged records do not keep the agent from its other volumes, and are removed from disk with the Pod.
 func TestDamagedRecords(t *testing.T) {
 	r := newRig(t)
 	r.says(unattached)
@@ -313,7 +313,7 @@ func TestDamagedRecords(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	r.Run(ctx)
 	cancel()
-	r.wantCalls() // the volume of the damaged record is not taken from under its pod
+	r.wantCalls() // the volume of the damaged record is not removed while its Pod uses it
 	r.tearDown(one)
 	r.tearDown(two)
 	r.wantCalls("unpublish vol-2")

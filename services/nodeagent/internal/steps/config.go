@@ -18,7 +18,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume"
 )
 
-// Handler returns the name of the runtime's way to run the Pod, as the Pod's runtime class says; empty is the default.
+// Handler returns the name of the runtime handler for the Pod, from the Pod's runtime class; empty is the default.
 func (s *Steps) Handler(ctx context.Context, pod *corev1.Pod) (string, error) {
 	class := ptr.Deref(pod.Spec.RuntimeClassName, "")
 	if class == "" {
@@ -33,8 +33,8 @@ func (s *Steps) Handler(ctx context.Context, pod *corev1.Pod) (string, error) {
 	return handler, err
 }
 
-// able returns what the runtime's handler of the Pod is able to do. Its class is read once, and only for a Pod to which
-// that matters: an API that does not answer keeps no other one from starting its containers again.
+// able returns the features of the Pod's runtime handler. The class is read once, and only for a Pod that depends
+// on these: an API that does not answer keeps no other Pod from restarting its containers.
 func (s *Steps) able(ctx context.Context, pod *corev1.Pod) (runtime.Handler, error) {
 	if !reliesOnHandler(pod) {
 		return runtime.Handler{}, nil
@@ -78,7 +78,7 @@ func (s *Steps) users(pod *corev1.Pod) (*userns.Range, error) {
 	return s.Ranges.Assign(pod.UID)
 }
 
-// Container returns the configuration of a container instance and makes the files that it mentions.
+// Container returns the configuration of a container instance and creates the files that it names.
 func (s *Steps) Container(ctx context.Context, in ContainerInput) (*cri.ContainerConfig, error) {
 	s.mu.Lock()
 	volumes, prepared := s.volumes[in.Pod.UID]
@@ -143,7 +143,7 @@ func (s *Steps) environment(ctx context.Context, in ContainerInput) (podenv.Resu
 
 type containerFiles struct{ hosts, terminationLog string }
 
-// files makes the files of one instance on the host.
+// files creates the files of one instance on the host.
 func (s *Steps) files(in ContainerInput) (containerFiles, error) {
 	if err := s.Files.MakeLogs(in.Pod, in.Entry.Spec.Name, in.Attempt); err != nil {
 		return containerFiles{}, err

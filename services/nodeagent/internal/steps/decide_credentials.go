@@ -19,7 +19,7 @@ import (
 // credential is one way to pull an image; the zero value is a pull without credentials.
 type credential struct {
 	auth *cri.AuthConfig
-	// from is the Secret that holds it.
+	// from is the Secret that contains it.
 	from *kubeletv1beta1.ImagePullSecret
 }
 
@@ -31,8 +31,8 @@ type dockerEntry struct {
 	IdentityToken string `json:"identitytoken"`
 }
 
-// credentialsIn returns what a Secret of type kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg says about the
-// image's registry, in the order of the entries' names.
+// credentialsIn returns the credentials for the image's registry in a Secret of type kubernetes.io/dockerconfigjson
+// or kubernetes.io/dockercfg, in the order of the entries' names.
 func credentialsIn(secret *corev1.Secret, ref reference.Named) []credential {
 	var entries map[string]dockerEntry
 	switch secret.Type {
@@ -60,7 +60,7 @@ func credentialsIn(secret *corev1.Secret, ref reference.Named) []credential {
 	return out
 }
 
-// hashOf stands for the content of credentials in records.
+// hashOf returns a hash that identifies the content of credentials in records.
 func hashOf(auth *cri.AuthConfig) string {
 	sum := sha256.New()
 	for _, part := range []string{auth.Username, auth.Password, auth.IdentityToken} {
@@ -79,10 +79,10 @@ func (e dockerEntry) auth() *cri.AuthConfig {
 	return out
 }
 
-// dockerHub is how docker configurations name the registry docker.io.
+// dockerHub is the name of the registry docker.io in docker configurations.
 const dockerHub = "index.docker.io"
 
-// matches reports whether a configuration's entry, HOST or HOST/PATH with or without a scheme, is about the image.
+// matches reports whether a configuration's entry, HOST or HOST/PATH with or without a scheme, matches the image.
 func matches(entry string, ref reference.Named) bool {
 	entry = strings.TrimPrefix(strings.TrimPrefix(entry, "https://"), "http://")
 	host, path, _ := strings.Cut(strings.TrimSuffix(entry, "/"), "/")

@@ -10,7 +10,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 )
 
-// reliesOnHandler reports whether it matters to the Pod what the runtime's handler is able to do.
+// reliesOnHandler reports whether the Pod depends on the features of the runtime handler.
 func reliesOnHandler(pod *corev1.Pod) bool {
 	recursive := func(m corev1.VolumeMount) bool {
 		return ptr.Deref(m.RecursiveReadOnly, corev1.RecursiveReadOnlyDisabled) != corev1.RecursiveReadOnlyDisabled

@@ -11,7 +11,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// imageError is why an image cannot be had; reason is the container's waiting reason.
+// imageError is why a container cannot get an image; reason is its waiting reason.
 type imageError struct {
 	reason string
 	err    error
@@ -20,7 +20,7 @@ type imageError struct {
 func (e *imageError) Error() string { return e.err.Error() }
 func (e *imageError) Unwrap() error { return e.err }
 
-// ImageReason returns the waiting reason of a container whose image cannot be had.
+// ImageReason returns the waiting reason of a container that cannot get its image.
 func ImageReason(err error) string {
 	if e := (*imageError)(nil); errors.As(err, &e) {
 		return e.reason
@@ -28,7 +28,8 @@ func ImageReason(err error) string {
 	return podstate.ErrImagePull
 }
 
-// pulls reports whether an image must be fetched, given the pull policy and whether the node has it open to the Pod.
+// pulls reports whether an image must be pulled, given the pull policy and whether the Pod may use it from the
+// node.
 func pulls(policy corev1.PullPolicy, image string, usable bool) bool {
 	if policy == "" {
 		policy = defaultPolicy(image)
@@ -36,7 +37,7 @@ func pulls(policy corev1.PullPolicy, image string, usable bool) bool {
 	return policy == corev1.PullAlways || policy == corev1.PullIfNotPresent && !usable
 }
 
-// defaultPolicy is what the API server sets where the Pod says nothing; static Pods never went through it.
+// defaultPolicy returns the API server's default; static Pods do not pass through the API server.
 func defaultPolicy(image string) corev1.PullPolicy {
 	if ref, err := reference.ParseNormalizedNamed(image); err == nil {
 		if tagged, ok := reference.TagNameOnly(ref).(reference.Tagged); ok && tagged.Tag() == "latest" {
@@ -46,7 +47,8 @@ func defaultPolicy(image string) corev1.PullPolicy {
 	return corev1.PullIfNotPresent
 }
 
-// qualify completes an image name as container runtimes do: the registry docker.io, its folder library, the tag latest.
+// qualify completes an image name as container runtimes do: the registry docker.io, its folder library, the tag
+// latest.
 func qualify(image string) (reference.Named, error) {
 	ref, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
@@ -57,7 +59,7 @@ func qualify(image string) (reference.Named, error) {
 	return reference.TagNameOnly(ref), nil
 }
 
-// imagesMounted returns the volumes of the Pod that are images and that the container mounts, each once.
+// imagesMounted returns the image volumes of the Pod that the container mounts, each once.
 func imagesMounted(pod *corev1.Pod, container *corev1.Container) []*corev1.Volume {
 	var out []*corev1.Volume
 	for i := range pod.Spec.Volumes {

@@ -22,7 +22,7 @@ func (s *Steps) freeDevices(_ context.Context, pod *corev1.Pod) error {
 	return s.Devices.TearDown(pod.UID)
 }
 
-// withDevices adds what the plugins of a container's devices give it. What the Pod itself says comes later and wins.
+// withDevices adds what device plugins give a container. The Pod's own settings come later and win.
 func withDevices(in containerconfig.ContainerInput, given deviceplugin.Grant) containerconfig.ContainerInput {
 	env := make([]podenv.Variable, 0, len(given.Envs)+len(in.Env.Env))
 	for _, name := range slices.Sorted(maps.Keys(given.Envs)) {

@@ -11,7 +11,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podenv"
 )
 
-// What a plugin gives a container comes before what the Pod says, which so wins.
+// What a plugin gives a container comes before the Pod's own settings, so that these win.
 func TestWithDevices(t *testing.T) {
 	own := containerconfig.ContainerInput{Env: podenv.Result{Env: []podenv.Variable{{Name: "LED", Value: "mine"}}},
 		Mounts: []*cri.Mount{{ContainerPath: "/mine"}}}

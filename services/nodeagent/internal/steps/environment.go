@@ -12,8 +12,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/emptydir"
 )
 
-// environmentFiles reads the files from which the container takes variables. Other containers write them: whatever lies
-// there, no file outside of the volume is read.
+// environmentFiles reads the files from which the container takes variables. Other containers write them: no file
+// outside the volume is read, even if they put a link there.
 func (s *Steps) environmentFiles(in ContainerInput) map[podenv.File]podenv.Object[string] {
 	out := map[podenv.File]podenv.Object[string]{}
 	for _, file := range podenv.Files(in.Entry.Spec) {
@@ -27,11 +27,11 @@ func (s *Steps) environmentFiles(in ContainerInput) map[podenv.File]podenv.Objec
 	return out
 }
 
-// readEnvironment reads a file of a volume that is no larger than an environment may be.
+// readEnvironment reads a file of a volume, up to the maximum size of an environment.
 func readEnvironment(volume, path string) (string, error) {
 	file, err := plainfile.Root(volume).Open(filepath.Join(volume, path))
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
-		return "", at.Err // a user of the Pod need not know where the node keeps it
+		return "", at.Err // users of the Pod need not know where the node keeps it
 	}
 	if err != nil {
 		return "", err

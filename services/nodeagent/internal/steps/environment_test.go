@@ -12,8 +12,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/podenv"
 )
 
-// Whatever a container puts in place of the file, nothing outside of the volume is read, nothing waits, and an error
-// does not say where the node keeps the volume.
+// If a container replaces the file by something else, nothing outside the volume is read, nothing blocks, and the
+// error does not reveal where the node keeps the volume.
 func TestReadEnvironment(t *testing.T) {
 	volume := t.TempDir()
 	if err := os.Mkdir(filepath.Join(volume, "sub"), 0o700); err != nil {

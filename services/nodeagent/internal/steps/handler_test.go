@@ -23,7 +23,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/userns"
 )
 
-// Whether a Pod can have users of its own is a matter of the handler of its runtime class, not of the default one; the
+// Whether a Pod can have a user namespace depends on the handler of its runtime class, not on the default one; a
 // class that was read once is known while the API does not answer.
 func TestAbleAsTheHandlerOfTheClass(t *testing.T) {
 	client := clientfake.NewClientset(

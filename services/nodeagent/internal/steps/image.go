@@ -20,7 +20,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
-// Reasons of events about images, in the field's words.
+// Reasons of events about images, as the kubelet names them.
 const (
 	reasonPulling           = "Pulling"
 	reasonPulled            = "Pulled"
@@ -29,30 +29,30 @@ const (
 	reasonInspectFailed     = "InspectFailed"
 )
 
-// wanted is an image that a Pod asks for.
+// wanted is an image that a Pod needs.
 type wanted struct {
 	pod *corev1.Pod
-	// path is the field of the container that is made from it; empty for an image that is a volume.
+	// path is the field of the container that uses it; empty for an image volume.
 	path string
-	// name and policy are the Pod's words.
+	// name and policy are the values in the Pod.
 	name    string
 	policy  corev1.PullPolicy
 	ref     reference.Named
 	sandbox *cri.PodSandboxConfig
-	// credentials are those of the Pod for the image's registry.
+	// credentials returns the Pod's credentials for the image's registry.
 	credentials func() []credential
 }
 
-// Image makes sure that the container's image is on the node and open to the Pod, as its pull policy says. See
-// ImageReason for its errors.
+// Image makes sure that the container's image is on the node and that the Pod may use it, as its pull policy
+// requires. See ImageReason for its errors.
 func (s *Steps) Image(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry,
 	sandbox *cri.PodSandboxConfig) (runtime.Image, error) {
 	return s.image(ctx, wanted{pod: pod, path: e.Path, name: e.Spec.Image, policy: e.Spec.ImagePullPolicy,
 		sandbox: sandbox})
 }
 
-// VolumeImages does the same for the images that the container mounts as volumes, and returns their IDs by the names of
-// the volumes.
+// VolumeImages does the same for the images that the container mounts as volumes, and returns their IDs by the
+// names of the volumes.
 func (s *Steps) VolumeImages(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry,
 	sandbox *cri.PodSandboxConfig) (map[string]string, error) {
 	out := map[string]string{}
@@ -96,7 +96,7 @@ func (s *Steps) image(ctx context.Context, w wanted) (runtime.Image, error) {
 	return runtime.Image{}, &imageError{reason: podstate.ErrImageNeverPull, err: err}
 }
 
-// secrets are those that the credentials come from.
+// secrets returns the Secrets of the credentials.
 func (w wanted) secrets() []kubeletv1beta1.ImagePullSecret {
 	var out []kubeletv1beta1.ImagePullSecret
 	for _, c := range w.credentials() {
@@ -107,7 +107,7 @@ func (w wanted) secrets() []kubeletv1beta1.ImagePullSecret {
 	return out
 }
 
-// pull fetches an image when its turn has come. before is the ID of the one that the node has under the name.
+// pull pulls an image when its turn comes. before is the ID of the image that the node has under the name.
 func (s *Steps) pull(ctx context.Context, w wanted, before string) (runtime.Image, error) {
 	name := w.name
 	s.Events.Record(w.pod, w.path, events.Normal(reasonPulling, "Pulling image %q", name))
@@ -129,7 +129,7 @@ func (s *Steps) pull(ctx context.Context, w wanted, before string) (runtime.Imag
 	return runtime.Image{}, &imageError{reason: podstate.ErrImagePull, err: fmt.Errorf("%q: %w", name, err)}
 }
 
-// pullInTurn returns how long the pull took, without the wait for its turn, and keeps account of what it has brought.
+// pullInTurn pulls when its turn comes, records the outcome, and returns how long the pull took without the wait.
 func (s *Steps) pullInTurn(ctx context.Context, w wanted, before string) (runtime.Image, time.Duration, error) {
 	if err := s.turns.Acquire(ctx, 1); err != nil {
 		return runtime.Image{}, 0, fmt.Errorf("waiting for other images to be pulled: %w", err)
@@ -142,7 +142,7 @@ func (s *Steps) pullInTurn(ctx context.Context, w wanted, before string) (runtim
 	}
 	by, failed := s.pullWithEach(ctx, w)
 	took := time.Since(began)
-	// What a pull has brought counts although its Pod has gone.
+	// The pulled image counts even if its Pod is gone.
 	image, present, err := s.Images.ImageStatus(context.WithoutCancel(ctx), w.ref.String())
 	switch {
 	case err != nil:
@@ -161,8 +161,8 @@ func (s *Steps) pullInTurn(ctx context.Context, w wanted, before string) (runtim
 	return image, took, failed
 }
 
-// pullWithEach tries each of the Pod's credentials for the registry, and none if there is none. It returns those that
-// the registry took.
+// pullWithEach tries each of the Pod's credentials for the registry, or none if the Pod has none. It returns those that
+// the registry accepted.
 func (s *Steps) pullWithEach(ctx context.Context, w wanted) (credential, error) {
 	var problems []error
 	for _, c := range w.credentials() {
@@ -183,8 +183,8 @@ func (s *Steps) pullWith(ctx context.Context, ref reference.Named, auth *cri.Aut
 	})
 }
 
-// credentials returns what the Pod's imagePullSecrets say about the image's registry. Secrets that cannot be had or
-// read are reported and left out: the image may be public.
+// credentials returns the credentials for the image's registry in the Pod's imagePullSecrets. It reports Secrets that
+// are missing or unreadable, and leaves them out: the image may be public.
 func (s *Steps) credentials(ctx context.Context, pod *corev1.Pod, ref reference.Named) []credential {
 	var out []credential
 	for _, name := range pod.Spec.ImagePullSecrets {

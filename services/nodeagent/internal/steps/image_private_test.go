@@ -20,7 +20,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime/fake"
 )
 
-// node gives images of a registry that takes the password "right" to Pods.
+// node provides Pods with images of a registry that accepts the password "right".
 type node struct {
 	*testing.T
 	images  *fake.Runtime
@@ -34,7 +34,7 @@ func newNode(t *testing.T) *node {
 	t.Helper()
 	var secrets []*corev1.Secret
 	for name, password := range map[string]string{"right": "right", "copy": "right", "wrong": "wrong"} {
-		// Immutable ones are not watched: the client in memory would tell of all Secrets at once.
+		// Immutable Secrets are not watched: the client in memory would report all Secrets at once.
 		secrets = append(secrets, &corev1.Secret{Type: corev1.SecretTypeDockerConfigJson, Immutable: new(true),
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)},
 			Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(
@@ -53,7 +53,7 @@ func newNode(t *testing.T) *node {
 	return n
 }
 
-// restart is an agent that starts.
+// restart starts another agent.
 func (n *node) restart() {
 	n.Helper()
 	records, err := imagepull.OpenRecords(n.records, imagepull.Settings{}, zap.NewNop())
@@ -66,8 +66,8 @@ func (n *node) restart() {
 	n.steps = New(Config{Images: n.images, Objects: n.objects, Records: records, Events: &recorded{}})
 }
 
-// expect starts a container of reg.io/private with the Secret, empty for none, and checks the waiting reason, empty for
-// none, and how often the image was pulled.
+// expect starts a container of reg.io/private with the Secret, empty for none, and checks the waiting reason, empty
+// for none, and how often the image was pulled.
 func (n *node) expect(policy corev1.PullPolicy, secret, reason string, pulls int) {
 	n.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u"}, Spec: corev1.PodSpec{
@@ -103,8 +103,8 @@ func (n *node) pulls() int {
 	return count
 }
 
-// A Pod does not get a private image that the credentials of another Pod have brought to the node, unless it has them
-// too or the registry lets it pull; and that holds after a restart of the agent.
+// A Pod does not get a private image that was pulled with another Pod's credentials, unless it has them too or the
+// registry lets it pull; that also holds after a restart of the agent.
 func TestPrivateImagesAreForPodsWithCredentials(t *testing.T) {
 	n := newNode(t)
 	n.expect(corev1.PullIfNotPresent, "right", "", 1)
@@ -126,7 +126,7 @@ func TestPrivateImagesAreForPodsWithCredentials(t *testing.T) {
 	n.expect(corev1.PullIfNotPresent, "wrong", "", 0)
 }
 
-// An image that was on the node before is everybody's, and stays so when somebody's pull of it fails.
+// All Pods may use an image that was on the node before, also after a Pod's pull of it has failed.
 func TestPreloadedImagesAreForAll(t *testing.T) {
 	n := newNode(t)
 	preload := &cri.AuthConfig{Password: "right"}
@@ -139,7 +139,7 @@ func TestPreloadedImagesAreForAll(t *testing.T) {
 	n.expect(corev1.PullIfNotPresent, "", "", 0)
 }
 
-// An image that came although the agent was not told, or with which the agent ended, is nobody's without credentials.
+// No Pod may use, without credentials, an image that came although the pull's outcome is unknown.
 func TestImageOfALostPull(t *testing.T) {
 	for _, restarts := range []bool{false, true} {
 		n := newNode(t)
@@ -148,7 +148,7 @@ func TestImageOfALostPull(t *testing.T) {
 		}
 		t.Cleanup(func() { failpoint.Disarm("nodeagent/image.pull.after") })
 		if restarts {
-			// The runtime does not say what is there after the pull: an agent that ended would not know either.
+			// The runtime does not report what is there after the pull: an agent that ended would not know either.
 			n.images.Fail("ImageStatus", nil, errors.New("down"))
 		}
 		n.expect(corev1.PullIfNotPresent, "right", podstate.ErrImagePull, 1)
@@ -163,7 +163,7 @@ func TestImageOfALostPull(t *testing.T) {
 	}
 }
 
-// A pull of which the intent cannot be kept does not begin.
+// A pull whose intent cannot be saved does not begin.
 func TestPullNeedsItsIntent(t *testing.T) {
 	n := newNode(t)
 	if err := failpoint.Arm("nodeagent/image.intend.before", "1*error(no space)"); err != nil {

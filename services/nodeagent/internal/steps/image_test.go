@@ -14,14 +14,14 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime/fake"
 )
 
-// recorded keeps what was recorded: "path reason: message".
+// recorded holds the recorded events: "path reason: message".
 type recorded []string
 
 func (t *recorded) Record(_ *corev1.Pod, path string, e events.Event) {
 	*t = append(*t, path+" "+e.Reason+": "+e.Message)
 }
 
-// POD-221 POD-222: what the events of an image say, with its reference as the Pod has it.
+// POD-221 POD-222: the events of an image have its reference as in the Pod.
 func TestImageEvents(t *testing.T) {
 	for _, r := range []struct {
 		name   string

@@ -19,7 +19,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime/fake"
 )
 
-// ofPods keeps what was recorded of several Pods at once.
+// ofPods holds the recorded events of several Pods at once.
 type ofPods struct {
 	mu   sync.Mutex // guards said
 	said map[string]recorded
@@ -33,14 +33,14 @@ func (o *ofPods) Record(pod *corev1.Pod, path string, e events.Event) {
 	o.said[pod.Name] = said
 }
 
-// of returns what was recorded of a Pod.
+// of returns the recorded events of a Pod.
 func (o *ofPods) of(pod string) recorded {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.said[pod])
 }
 
-// pulling starts to get the image of a Pod and returns when it is under way; the error comes on the channel.
+// pulling starts to get the image of a Pod and returns when the pull is under way; the channel returns the error.
 func pulling(ctx context.Context, s *Steps, name string) <-chan error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i/" + name + ":1"}}}}
@@ -53,7 +53,7 @@ func pulling(ctx context.Context, s *Steps, name string) <-chan error {
 	return done
 }
 
-// pullsBegun returns which images were asked of the runtime after which time.
+// pullsBegun returns which images the runtime was asked for, after which time.
 func pullsBegun(r *fake.Runtime, start time.Time) []string {
 	var out []string
 	for _, call := range r.Calls() {
@@ -64,8 +64,9 @@ func pullsBegun(r *fake.Runtime, start time.Time) []string {
 	return out
 }
 
-// No more images are pulled at once than the node is told to, in the order in which they were asked for, and an event
-// tells the wait from the pull. (serializeImagePulls and maxParallelImagePulls, KubeletConfiguration v1beta1.)
+// No more images are pulled at once than the settings allow, in the order of the requests, and an event
+// distinguishes the wait from the pull. (serializeImagePulls and maxParallelImagePulls, KubeletConfiguration
+// v1beta1.)
 func TestPullsTakeTurns(t *testing.T) {
 	yes, no, two := true, false, 2
 	for _, row := range []struct {
@@ -107,7 +108,7 @@ func TestPullsTakeTurns(t *testing.T) {
 	}
 }
 
-// A Pod that goes while it waits takes nobody's turn, and one that goes while its image is pulled gives its own back.
+// A Pod deleted while it waits takes no turn, and one deleted during its pull gives its turn back.
 func TestTurnOfAPodThatGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		images, start := fake.New(), time.Now()

@@ -14,8 +14,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime/fake"
 )
 
-// Images that are volumes come by their own policy, with the events of any image, and only those that the container
-// mounts, each once; one that cannot be had makes the container wait with the reason of an image.
+// Image volumes are pulled by their own policy, with the events of any image, and only those that the container
+// mounts, each once; a missing one makes the container wait with the reason of an image.
 func TestVolumeImages(t *testing.T) {
 	const missing = "docker.io/library/data:1"
 	const pulled = ` Pulled: Successfully pulled image "data:1" in 0s (0s including waiting). ` +

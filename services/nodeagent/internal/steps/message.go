@@ -15,7 +15,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
-// How much of a log stands in for a missing termination message, and how long reading it may take.
+// How much of a log replaces a missing termination message, and how long reading it may take.
 const (
 	fallbackLines = 80
 	fallbackBytes = 2048
@@ -23,7 +23,7 @@ const (
 )
 
 // Message returns the message of an instance that has ended: its termination log, or the end of its log if the
-// container asks for that, failed and left none. What cannot be read is no message.
+// container asks for that, failed and left none. A message that cannot be read counts as missing.
 func (s *Steps) Message(pod *corev1.Pod, e lifecycle.Entry, c *observed.Container) string {
 	limit := podfiles.MaxTerminationMessage(len(lifecycle.Entries(pod)))
 	message, err := s.Files.ReadTerminationMessage(c.Annotations[runtime.AnnotationTerminationMessagePath], limit)
@@ -33,7 +33,7 @@ func (s *Steps) Message(pod *corev1.Pod, e lifecycle.Entry, c *observed.Containe
 	if e.Spec.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError || c.ExitCode == 0 {
 		return ""
 	}
-	// Something may go on writing to the log: it is read for a while only.
+	// A process may still be writing to the log: it is read for a limited time.
 	ctx, cancel := context.WithTimeout(context.Background(), fallbackTime)
 	defer cancel()
 	options := containerlog.All

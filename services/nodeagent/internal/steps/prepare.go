@@ -16,7 +16,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// Preparation is what a Pod stands on, in the order in which it is set up.
+// Preparation returns the steps that prepare the node for a Pod, in the order in which they are set up.
 func (s *Steps) Preparation() []Step {
 	return []Step{
 		{Name: "claims", SetUp: s.awaitClaims, Reason: reasonUnallocated},
@@ -32,8 +32,8 @@ func (s *Steps) Preparation() []Step {
 // reasonUnallocated is the reason of the event about a Pod whose claims are not allocated.
 const reasonUnallocated = "FailedPrepareDynamicResources"
 
-// awaitClaims keeps a Pod that claims devices from running without them, whatever becomes of its claims: the node
-// prepares none.
+// awaitClaims keeps a Pod that claims devices from running without them, in any state of its claims: the node prepares
+// none.
 func (s *Steps) awaitClaims(ctx context.Context, pod *corev1.Pod) (time.Time, error) {
 	claims := map[string]*resourcev1.ResourceClaim{}
 	for i := range pod.Spec.ResourceClaims {
@@ -66,7 +66,7 @@ func (s *Steps) forgetObjects(_ context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// makeFolders makes the Pod's folders, with the record of its own user IDs if it has such.
+// makeFolders creates the Pod's folders, with the record of its own user IDs if it has any.
 func (s *Steps) makeFolders(_ context.Context, pod *corev1.Pod) (time.Time, error) {
 	if err := s.Files.Make(pod); err != nil {
 		return time.Time{}, err
@@ -79,7 +79,7 @@ func (s *Steps) makeFolders(_ context.Context, pod *corev1.Pod) (time.Time, erro
 	return time.Time{}, nil
 }
 
-// removeFolders gives the Pod's user IDs back when nothing is left that belongs to them.
+// removeFolders removes the Pod's folders, and then frees its user IDs, to which no file belongs any more.
 func (s *Steps) removeFolders(_ context.Context, pod *corev1.Pod) error {
 	if err := s.Files.Remove(pod.UID); err != nil {
 		return err
@@ -89,14 +89,14 @@ func (s *Steps) removeFolders(_ context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// giveCPUs has the Pod's own processors on disk before anything uses them.
+// giveCPUs makes sure that the Pod's own CPUs are on disk before anything uses them.
 func (s *Steps) giveCPUs(_ context.Context, pod *corev1.Pod) (time.Time, error) {
 	return time.Time{}, s.CPUs.SetUp(pod)
 }
 
 func (s *Steps) freeCPUs(_ context.Context, pod *corev1.Pod) error { return s.CPUs.TearDown(pod.UID) }
 
-// cpus are the processors of a container.
+// cpus returns the CPUs of a container.
 func (s *Steps) cpus(pod *corev1.Pod, container *corev1.Container) containerconfig.CPUs {
 	set, exclusive := s.CPUs.Container(pod.UID, container.Name)
 	return containerconfig.CPUs{Set: set, Exclusive: exclusive}

@@ -8,18 +8,18 @@ import (
 	"keelson.dev/services/nodeagent/internal/containerconfig"
 )
 
-// ResizeCgroup gives the Pod's cgroup the limits of the Pod's size.
+// ResizeCgroup sets the limits of the Pod's cgroup to the Pod's size.
 func (s *Steps) ResizeCgroup(pod *corev1.Pod) error {
 	return s.Cgroups.EnsurePod(pod, s.CPUs.Holds(pod.UID))
 }
 
-// Limits returns what an instance of the container is limited to while it runs.
+// Limits returns the limits of a running instance of the container.
 func (s *Steps) Limits(pod *corev1.Pod, container *corev1.Container) *cri.LinuxContainerResources {
 	return s.cpus(pod, container).Of(containerconfig.Resized(pod, container, s.Node))
 }
 
-// MemoryUsed returns the memory in bytes that an instance uses and that cannot be dropped at once; without an ID it is
-// that of the whole Pod.
+// MemoryUsed returns the memory in bytes that an instance uses and that cannot be dropped at once; without an ID, that
+// of the whole Pod.
 func (s *Steps) MemoryUsed(pod *corev1.Pod, containerID string) (used uint64, err error) {
 	var usage cgroup.Usage
 	if containerID == "" {

@@ -1,5 +1,5 @@
 // Package steps carries out what a Pod needs on the node besides its containers, one file per concern: directories,
-// cgroup and volumes (prepare.go), images (image.go), the configurations that are handed to the runtime (config.go),
+// cgroup and volumes (prepare.go), images (image.go), the configurations that are passed to the runtime (config.go),
 // and the termination messages of containers (message.go). Each step may be repeated at any time, after a crash too.
 package steps
 
@@ -30,7 +30,7 @@ type Recorder interface {
 	Record(pod *corev1.Pod, fieldPath string, e events.Event)
 }
 
-// Config is what the steps work with.
+// Config is what the steps need.
 type Config struct {
 	Files   podfiles.Root
 	Cgroups *cgroup.Tree
@@ -45,31 +45,31 @@ type Config struct {
 	Events  Recorder
 	// Node is what the configurations of all Pods share.
 	Node containerconfig.Node
-	// Able returns what a runtime handler is able to do; the default one is without a name.
+	// Able returns the features of a runtime handler; the default one has no name.
 	Able func(handler string) runtime.Handler
 	// HostsFile is the node's own /etc/hosts.
 	HostsFile []byte
-	// Services returns those of a namespace and the Service kubernetes of default.
+	// Services returns the Services of a namespace, and kubernetes of the namespace default.
 	Services func(namespace string) []*corev1.Service
-	// Allocatable is the node's.
+	// Allocatable returns the node's allocatable resources.
 	Allocatable func() corev1.ResourceList
 	// HostIPs are the node's addresses.
 	HostIPs func() []string
-	// Gone is called when the files of a Pod have been removed: what it used it uses no longer.
+	// Gone is called when the files of a Pod have been removed, and what it used is unused.
 	Gone func()
 }
 
-// Steps carries steps out. Those of different Pods may run at once.
+// Steps carries out steps. Those of different Pods may run concurrently.
 type Steps struct {
 	Config
 
-	// turns holds images back while enough others are pulled.
+	// turns limits how many images are pulled at once.
 	turns *semaphore.Weighted
 
 	mu sync.Mutex // guards volumes and classes
-	// volumes are those of the Pods that are prepared.
+	// volumes are the volumes of the prepared Pods.
 	volumes map[types.UID]volume.Volumes
-	// classes holds the handlers of runtime classes, as they were read last.
+	// classes holds the handlers of runtime classes, as last read.
 	classes map[string]string
 }
 
@@ -79,21 +79,21 @@ func New(config Config) *Steps {
 		classes: map[string]string{}}
 }
 
-// Step is one thing that a Pod stands on. Both functions may be repeated at any time, after a crash too.
+// Step is one step of preparing the node for a Pod. Both functions may be repeated at any time, after a crash too.
 type Step struct {
 	Name string
-	// SetUp makes it or brings it up to date, and returns when that must be done again although no object has changed;
-	// zero means never.
+	// SetUp sets it up or refreshes it, and returns when it must be refreshed even if no object changes; zero means
+	// never.
 	SetUp func(ctx context.Context, pod *corev1.Pod) (refreshAt time.Time, err error)
-	// Reason is that of the event about a failure; FailedMount by default.
+	// Reason is the reason of the event about a failure; FailedMount by default.
 	Reason string
-	// AtMax says that a Pod which is being resized is set up at the size that has room for the old and the new one.
+	// AtMax means that SetUp gets a Pod that is being resized at a size with room for both the old and the new size.
 	AtMax bool
-	// TearDown takes it away and needs nothing but the Pod's UID; nil where there is nothing to be taken away.
+	// TearDown takes it down and needs only the Pod's UID; nil if SetUp leaves nothing.
 	TearDown func(ctx context.Context, pod *corev1.Pod) error
 }
 
-// ContainerInput is one container instance to be configured.
+// ContainerInput describes one container instance to be configured.
 type ContainerInput struct {
 	Pod     *corev1.Pod
 	Entry   lifecycle.Entry
