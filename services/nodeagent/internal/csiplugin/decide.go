@@ -15,33 +15,34 @@ import (
 	"keelson.dev/services/nodeagent/internal/pluginsocket"
 )
 
-// maxNodeIDBytes is the longest name that a driver may have for a node (CSINode, spec.drivers[*].nodeID).
+// maxNodeIDBytes is the maximum length of a driver's name for a node (CSINode, spec.drivers[*].nodeID).
 const maxNodeIDBytes = 256
 
-// Identity is what a driver says about itself and about this node.
+// Identity is what a driver reports about itself and this node.
 type Identity struct {
 	// Name is the driver's, NodeID its name for this node.
 	Name, NodeID string
-	// Topology says where the node is in the driver's eyes: the Node's labels.
+	// Topology is the driver's topology of the node: the Node's labels.
 	Topology map[string]string
-	// MaxVolumes is how many volumes may be attached to the node; 0 for any number.
+	// MaxVolumes is how many volumes may be attached to the node; 0 means any number.
 	MaxVolumes int32
 }
 
-// TopologyKeys are the keys of the topology, sorted.
+// TopologyKeys returns the sorted keys of the topology.
 func (i Identity) TopologyKeys() []string { return slices.Sorted(maps.Keys(i.Topology)) }
 
 // Capabilities are the optional calls and features of a driver.
 type Capabilities struct {
-	// Stage: volumes are staged once per node before they are published to Pods.
+	// Stage means that volumes are staged once per node before they are published to Pods.
 	Stage bool
-	// SingleWriters: the access modes of one node tell one writer from several.
+	// SingleWriters means that the access modes for one node distinguish one writer from several.
 	SingleWriters bool
-	// MountGroup: the driver itself gives volumes to the group of a Pod.
+	// MountGroup means that the driver itself changes volumes' group to a Pod's.
 	MountGroup bool
 }
 
-// checkInfo says why a plugin cannot be a driver of this node, which also takes plugins of the other types.
+// checkInfo returns why a plugin cannot be a driver of this node; others are the other plugin types that the node
+// accepts.
 func checkInfo(info *registration.PluginInfo, others ...string) error {
 	if info.GetType() != registration.CSIPlugin {
 		return fmt.Errorf("plugins of type %q are not supported by this node: the type must be %s",
@@ -62,7 +63,7 @@ func checkInfo(info *registration.PluginInfo, others ...string) error {
 	return nil
 }
 
-// identify takes in what a driver says about the node, and says what is wrong with it.
+// identify reads a driver's report about the node, and returns an error if it is invalid.
 func identify(name string, info *csi.NodeGetInfoResponse) (Identity, error) {
 	id := info.GetNodeId()
 	switch {
@@ -87,7 +88,7 @@ func identify(name string, info *csi.NodeGetInfoResponse) (Identity, error) {
 		MaxVolumes: int32(min(info.GetMaxVolumesPerNode(), math.MaxInt32))}, nil
 }
 
-// capable takes in the capabilities of a driver; those that this node makes no use of are left out.
+// capable reads the capabilities of a driver; it leaves out those that this node does not use.
 func capable(response *csi.NodeGetCapabilitiesResponse) Capabilities {
 	var out Capabilities
 	for _, capability := range response.GetCapabilities() {

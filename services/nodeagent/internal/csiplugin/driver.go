@@ -13,8 +13,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/pluginsocket"
 )
 
-// Driver makes the calls of one driver's node service. Each is bounded in time; an error is one line, with the driver's
-// own words cut to a bounded length.
+// Driver makes the calls to one driver's node service, each with a time limit. An error is one line, with the
+// driver's own words cut to a bounded length.
 type Driver struct {
 	Identity
 	Capabilities
@@ -24,7 +24,7 @@ type Driver struct {
 	timeout time.Duration
 }
 
-// greet asks a driver who it is and what it can do.
+// greet asks a driver for its identity and capabilities.
 func greet(ctx context.Context, name string, conn *grpc.ClientConn, timeout time.Duration) (*Driver, error) {
 	d := &Driver{conn: conn, node: csi.NewNodeClient(conn), timeout: timeout, Identity: Identity{Name: name}}
 	err := d.call(ctx, "NodeGetInfo", func(ctx context.Context) error {
@@ -48,7 +48,7 @@ func greet(ctx context.Context, name string, conn *grpc.ClientConn, timeout time
 // Can returns the driver's capabilities.
 func (d *Driver) Can() Capabilities { return d.Capabilities }
 
-// Stage makes a volume ready on the node.
+// Stage stages a volume on the node.
 func (d *Driver) Stage(ctx context.Context, request *csi.NodeStageVolumeRequest) error {
 	return d.call(ctx, "NodeStageVolume", func(ctx context.Context) error {
 		_, err := d.node.NodeStageVolume(ctx, request)
@@ -91,7 +91,7 @@ func (d *Driver) undo(ctx context.Context, method string, do func(context.Contex
 	})
 }
 
-// call bounds a call in time and says of an error whose it is.
+// call bounds the time of a call and adds the driver to its error.
 func (d *Driver) call(ctx context.Context, method string, do func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()

@@ -17,11 +17,11 @@ import (
 	"keelson.dev/services/nodeagent/internal/plainfile"
 )
 
-// mostPlugins is how many entries of the folder are looked at.
+// mostPlugins is how many entries of the folder are read.
 const mostPlugins = 256
 
-// sockets returns the sockets in the folder, by name. What is no socket is left alone and is in the error, which then
-// comes with what was found; without an answer nothing is known.
+// sockets returns the sockets in the folder, by name. It leaves other files alone and lists them in the error,
+// beside a result; a nil result means that nothing is known.
 func sockets(root plainfile.Root, dir string) (map[string]identity, error) {
 	folder, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,8 +66,8 @@ func identityOf(root plainfile.Root, path string) (identity, error) {
 	return out, nil
 }
 
-// watch wakes after changes in the folder, which it makes, until ctx ends. Where the kernel refuses to tell, the
-// periodic look remains.
+// watch creates the folder and sends a wake-up after changes in it, until ctx ends. If the kernel cannot watch it,
+// the periodic scan remains.
 func watch(ctx context.Context, dir string, log *zap.Logger, wake wakeup.Signal) {
 	watcher, err := fsnotify.NewWatcher()
 	if err == nil {
@@ -82,7 +82,7 @@ func watch(ctx context.Context, dir string, log *zap.Logger, wake wakeup.Signal)
 		select {
 		case <-ctx.Done():
 			return
-		case <-watcher.Errors: // what was lost is found by the periodic look
+		case <-watcher.Errors: // the periodic scan finds what was lost
 		case <-watcher.Events:
 			wake.Send()
 		}

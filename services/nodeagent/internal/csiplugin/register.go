@@ -21,14 +21,14 @@ import (
 // handshakeTimeout bounds each call of a registration.
 const handshakeTimeout = 10 * time.Second
 
-// Taker takes in the plugins of one type that is not CSIPlugin.
+// Taker accepts the plugins of one type other than CSIPlugin.
 type Taker interface {
-	// TakeIn takes in a plugin that serves at a socket; withdraw is called when its registration has gone.
+	// TakeIn accepts a plugin that serves at a socket; withdraw is called when its registration is gone.
 	TakeIn(ctx context.Context, info *registration.PluginInfo, endpoint string) (withdraw func(), err error)
 }
 
-// register has the plugin at a socket say who it is, takes it in and tells it so, or why not. The driver is nil if the
-// plugin is of another type.
+// register asks the plugin at a socket for its identity, accepts it and notifies it of that, or of the reason
+// against it. The driver is nil if the plugin is of another type.
 func (r *Registry) register(ctx context.Context, path string, p *plugin) (*Driver, error) {
 	conn, err := pluginsocket.Connect(plainfile.Root(r.Root), path)
 	if err != nil {
@@ -67,7 +67,7 @@ func (r *Registry) register(ctx context.Context, path string, p *plugin) (*Drive
 	return driver, err
 }
 
-// hand gives a plugin to those who take in its type, unless its socket goes meanwhile.
+// hand passes a plugin to the Taker of its type, unless its socket disappears meanwhile.
 func (r *Registry) hand(ctx context.Context, path string, p *plugin, info *registration.PluginInfo, to Taker) error {
 	withdraw, err := to.TakeIn(ctx, info, cmp.Or(info.GetEndpoint(), path))
 	if err != nil {
@@ -110,7 +110,7 @@ func (r *Registry) meet(ctx context.Context, path string, info *registration.Plu
 	return driver, nil
 }
 
-// withdraw takes a plugin out again that could not be told that it was taken in.
+// withdraw removes a plugin that could not be notified of its registration.
 func (r *Registry) withdraw(p *plugin) {
 	r.mu.Lock()
 	driver, withdraw := p.driver, p.withdraw

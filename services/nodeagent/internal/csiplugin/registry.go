@@ -1,9 +1,9 @@
-// Package csiplugin knows the CSI drivers of this node. A driver lays a unix socket into the folder of registrations
-// (pluginregistration.v1); as long as that is there, the driver counts as registered. Plugins of other types that
-// register in the same folder are handed to their Takers.
+// Package csiplugin maintains the CSI drivers of this node. A driver puts a unix socket into the folder of registrations
+// (pluginregistration.v1); while that exists, the driver counts as registered. Plugins of other types that register in
+// the same folder are passed to their Takers.
 //
-// A driver may be hostile: what it lays there is a socket or is left alone, no link is followed, every call is bounded
-// in time and size, and each driver is asked in a goroutine of its own.
+// A driver may be hostile: what it puts there is ignored unless it is a socket, no link is followed, every call is
+// bounded in time and size, and each driver is called in a goroutine of its own.
 package csiplugin
 
 import (
@@ -27,29 +27,29 @@ import (
 // ErrNotRegistered is wrapped by the error about a driver that has not registered, or no longer is.
 var ErrNotRegistered = errors.New("it is not registered at this node")
 
-// again says how long after failures a driver is asked to register again.
+// again is the back-off between attempts to register a driver.
 var again = backoff.Policy{First: time.Second, Max: time.Minute}
 
-// Config is what a Registry works with.
+// Config is what a Registry needs.
 type Config struct {
-	// Root is the agent's own folder, below which the sockets of all drivers lie.
+	// Root is the agent's own folder, which contains the sockets of all drivers.
 	Root string
 	Log  *zap.Logger
-	// Changed is called after a driver has come or gone. It must not block.
+	// Changed is called after a driver was added or removed. It must not block.
 	Changed func()
-	// CallTimeout bounds one call of a driver; CallTimeout of the package by default.
+	// CallTimeout bounds one call to a driver; the package's CallTimeout by default.
 	CallTimeout time.Duration
-	// Takers take in the plugins of other types, by type.
+	// Takers accept the plugins of other types, by type.
 	Takers map[string]Taker
 }
 
-// CallTimeout is how long one call of a driver may take, as with a kubelet.
+// CallTimeout is how long one call to a driver may take, the same as the kubelet's.
 const CallTimeout = 2 * time.Minute
 
-// Registry is the drivers of one node. Its methods may be called at once.
+// Registry holds the drivers of one node. Its methods are safe for concurrent use.
 type Registry struct {
 	Config
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards the fields below
 	// plugins are the sockets in the folder, by name.
 	plugins map[string]*plugin
 }
@@ -57,22 +57,22 @@ type Registry struct {
 // plugin is one socket in the folder of registrations.
 type plugin struct {
 	socket identity
-	// driver is nil until it has registered. withdraw is set instead for a plugin of another type.
+	// driver is nil until it has registered. For a plugin of another type, withdraw is set instead.
 	driver   *Driver
 	withdraw func()
 	failures int
-	// nextAt is when it is asked again; asking says that it is being asked.
+	// nextAt is when its registration is tried next; asking means that it is being tried.
 	nextAt time.Time
 	asking bool
 }
 
-// identity tells a socket from the one that replaced it.
+// identity distinguishes a socket from the one that replaced it.
 type identity struct {
 	inode    uint64
 	modified time.Time
 }
 
-// New returns a Registry in which nobody is registered yet.
+// New returns a Registry without plugins.
 func New(config Config) *Registry {
 	if config.CallTimeout == 0 {
 		config.CallTimeout = CallTimeout
@@ -80,7 +80,7 @@ func New(config Config) *Registry {
 	return &Registry{Config: config, plugins: map[string]*plugin{}}
 }
 
-// Dir is the folder in which drivers register.
+// Dir returns the folder in which drivers register.
 func (r *Registry) Dir() string { return filepath.Join(r.Root, "plugins_registry") }
 
 // Driver returns a registered driver.
@@ -95,7 +95,7 @@ func (r *Registry) Driver(name string) (*Driver, error) {
 	return nil, fmt.Errorf("CSI driver %s: %w", name, ErrNotRegistered)
 }
 
-// Identities returns who is registered, sorted by name.
+// Identities returns the identities of the registered drivers, sorted by name.
 func (r *Registry) Identities() []Identity {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,7 +114,7 @@ func (r *Registry) Identities() []Identity {
 	return out
 }
 
-// Run takes drivers in until ctx ends.
+// Run registers drivers until ctx ends.
 func (r *Registry) Run(ctx context.Context) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -139,7 +139,7 @@ func (r *Registry) Run(ctx context.Context) {
 	}
 }
 
-// scan compares what is known with the folder, and asks those that are due.
+// scan compares the known plugins with the folder, and starts the registration of those that are due.
 func (r *Registry) scan(ctx context.Context, asking *sync.WaitGroup) error {
 	found, err := sockets(plainfile.Root(r.Root), r.Dir())
 	if found == nil && err != nil {
@@ -167,7 +167,7 @@ func (r *Registry) scan(ctx context.Context, asking *sync.WaitGroup) error {
 	return err
 }
 
-// forget drops the plugins whose socket is another one or gone, and reports whether a driver was among them.
+// forget drops the plugins whose socket was replaced or is gone, and reports whether a driver was among them.
 func (r *Registry) forget(found map[string]identity) (gone bool) {
 	var withdrawn []func()
 	defer func() {
@@ -216,7 +216,7 @@ func (r *Registry) ask(ctx context.Context, name string, p *plugin) {
 	}
 }
 
-// admit takes a driver in, unless its socket has gone meanwhile or the name is taken.
+// admit adds a driver, unless its socket disappeared meanwhile or the name is taken.
 func (r *Registry) admit(name string, p *plugin, driver *Driver) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/mountfake"
 )
 
-// lamps take in plugins of a name that begins with lamp.
+// lamps accept plugins whose name begins with lamp.
 type lamps chan string
 
 func (l lamps) TakeIn(_ context.Context, info *registration.PluginInfo, endpoint string) (func(), error) {
@@ -32,7 +32,7 @@ func (l lamps) TakeIn(_ context.Context, info *registration.PluginInfo, endpoint
 	return func() { l <- "out: " + info.GetName() }, nil
 }
 
-// rig is a Registry that runs.
+// rig is a running Registry.
 type rig struct {
 	*Registry
 	lamps   lamps
@@ -61,7 +61,7 @@ func (r *rig) driver(name string) *csifake.Driver {
 	return csifake.New(name, r.t.TempDir(), &mountfake.Mounter{})
 }
 
-// await waits for the drivers that are registered to be those.
+// await waits until exactly these drivers are registered.
 func (r *rig) await(names ...string) {
 	r.t.Helper()
 	late := time.After(30 * time.Second)
@@ -82,7 +82,7 @@ func (r *rig) await(names ...string) {
 	}
 }
 
-// refused waits for a driver to be told why it is not registered.
+// refused waits until a driver is notified why it is not registered.
 func (r *rig) refused(d *csifake.Driver, want string) {
 	r.t.Helper()
 	late := time.After(30 * time.Second)
@@ -103,8 +103,8 @@ func (r *rig) refused(d *csifake.Driver, want string) {
 
 func (r *rig) socket(name string) string { return filepath.Join(r.Dir(), name) }
 
-// SAF-187: a driver that lays its socket into the folder serves the node until the socket goes, and again when it
-// comes back; what it says of the node is kept.
+// SAF-187: a driver whose socket is in the folder serves the node until the socket disappears, and again when it
+// comes back; what it reported of the node is kept.
 func TestADriverComesAndGoes(t *testing.T) {
 	r := newRig(t)
 	d := r.driver("disk.example.com")
@@ -141,7 +141,7 @@ func TestADriverComesAndGoes(t *testing.T) {
 	}
 }
 
-// A plugin that this node cannot use is told why in one sentence, and the others are served.
+// A plugin that this node cannot use gets the reason in one sentence, and the others are served.
 func TestRefused(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(r *rig, d *csifake.Driver)
@@ -195,7 +195,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Two with one name: the first stays, and the second comes when it has gone.
+// Of two drivers with one name the first stays, and the second is registered when the first is gone.
 func TestANameIsTaken(t *testing.T) {
 	r := newRig(t)
 	first, second := r.driver("disk.example.com"), r.driver("disk.example.com")
@@ -212,7 +212,7 @@ func TestANameIsTaken(t *testing.T) {
 	r.await("disk.example.com")
 }
 
-// A plugin of another type is given to those who take it in, and taken from them when its socket goes.
+// A plugin of another type is passed to its Taker, and withdrawn when its socket disappears.
 func TestPluginsOfOtherTypes(t *testing.T) {
 	r := newRig(t)
 	d := r.driver("lamp.example.com")
@@ -243,7 +243,7 @@ func TestPluginsOfOtherTypes(t *testing.T) {
 	hears("in: lamp.example.com elsewhere.sock")
 }
 
-// What is no socket is left alone, whatever it is.
+// Anything other than a socket is left alone.
 func TestTrapsInTheFolder(t *testing.T) {
 	r := newRig(t)
 	d := r.driver("disk.example.com")
@@ -265,7 +265,7 @@ func TestTrapsInTheFolder(t *testing.T) {
 	}
 }
 
-// A volume that the driver does not know is unpublished and unstaged.
+// A volume that the driver does not know counts as unpublished and unstaged.
 func TestWhatIsGoneIsUndone(t *testing.T) {
 	r := newRig(t)
 	d := r.driver("disk.example.com")

@@ -27,41 +27,41 @@ type Facts struct {
 	// MilliCPU, Memory and Storage are the machine's; MaxPods is configured.
 	MilliCPU, Memory, Storage int64
 	MaxPods                   int64
-	// HugePages holds, by the size of a page, how much memory is set aside as such pages. Both are in bytes.
+	// HugePages maps page sizes to how much memory is reserved as such pages. Both are in bytes.
 	HugePages map[int64]int64
-	// MaxPIDs is how many processes and threads the kernel lets live at once.
+	// MaxPIDs is the kernel's maximum number of processes and threads.
 	MaxPIDs int64
 	// Reserved is kept from Pods for the system and the mesh, Headroom so that Pods are evicted before the machine has
 	// nothing left.
 	Reserved, Headroom corev1.ResourceList
 	Info               corev1.NodeSystemInfo
-	// Devices are those of device plugins, UsableDevices the healthy ones.
+	// Devices are the resources of device plugins, UsableDevices the healthy ones.
 	Devices, UsableDevices corev1.ResourceList
 }
 
-// Health is what the node finds out about itself again and again. An empty text means that all is well.
+// Health is what the node repeatedly determines about itself. An empty text means no problem.
 type Health struct {
 	RuntimeProblem string
 	NetworkProblem string
-	// PodNetwork is why Pods have no network; nil where others keep it, and say so.
+	// PodNetwork is why Pods have no network; nil if another program provides the network and reports on it.
 	PodNetwork *string
-	// Pressures are the conditions of what the node is short of.
+	// Pressures are the conditions for what the node is short of.
 	Pressures []corev1.NodeConditionType
-	// Runtime is what the runtime is able to do; nil while it does not answer.
+	// Runtime holds the runtime's features; nil while it does not answer.
 	Runtime *Runtime
-	// Images are those on the node.
+	// Images are the images on the node.
 	Images []corev1.ContainerImage
 	// VolumesInUse are the attached volumes that Pods of the node use.
 	VolumesInUse []corev1.UniqueVolumeName
 }
 
-// Runtime is what a container runtime is able to do, in the API's form.
+// Runtime holds the features of a container runtime, in the API's form.
 type Runtime struct {
 	Handlers []corev1.NodeRuntimeHandler
 	Features *corev1.NodeFeatures
 }
 
-// RuntimeOf puts what the runtime says into the API's form.
+// RuntimeOf converts the runtime's status to the API's form.
 func RuntimeOf(s runtime.Status) *Runtime {
 	out := &Runtime{}
 	for _, h := range s.Handlers {
@@ -102,8 +102,8 @@ func (f Facts) labels() map[string]string {
 	return out
 }
 
-// register returns the Node as it shall be registered, given the one that the API has (nil for none). Labels of others
-// and the taints of a known Node stay as they are.
+// register returns the Node to be registered, given the API's Node (nil for none). It keeps labels of other writers
+// and the taints of a known Node.
 func register(f Facts, old *corev1.Node) *corev1.Node {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.Name}}
 	if old != nil {
@@ -121,8 +121,8 @@ func register(f Facts, old *corev1.Node) *corev1.Node {
 	return node
 }
 
-// statusOf returns the status of the Node, given the one that the API has. Only what the node itself finds out is set:
-// resources, addresses and conditions of others stay, and so does every field that is not named here.
+// statusOf returns the status of the Node, given the API's. It sets only what the node itself determines:
+// resources, addresses and conditions of other writers stay, and so does every field that is not named here.
 func statusOf(f Facts, h Health, old *corev1.NodeStatus, now time.Time) corev1.NodeStatus {
 	out := *old.DeepCopy()
 	out.Capacity, out.Allocatable = f.resources(old)
@@ -142,9 +142,9 @@ func statusOf(f Facts, h Health, old *corev1.NodeStatus, now time.Time) corev1.N
 	return out
 }
 
-// resources returns the capacity and what of it Pods may use, given the status that the API has. Resources that others
-// have added to the capacity (extended resources) stay, and all of them is allocatable. What is no longer in the
-// capacity leaves the allocatable too.
+// resources returns the capacity and the part of it that Pods may use, given the API's status. Resources that other
+// writers have added to the capacity (extended resources) stay, and are allocatable in full. Those no longer in the
+// capacity are removed from the allocatable too.
 func (f Facts) resources(old *corev1.NodeStatus) (capacity, allocatable corev1.ResourceList) {
 	capacity = corev1.ResourceList{}
 	maps.Copy(capacity, old.Capacity)
@@ -157,12 +157,13 @@ func (f Facts) resources(old *corev1.NodeStatus) (capacity, allocatable corev1.R
 	return capacity, allocatable
 }
 
-// isHugePages reports whether a resource is pages of some size; a machine may have lost them with its last start.
+// isHugePages reports whether a resource is huge pages of any size; a machine may have lost them at its last boot.
 func isHugePages(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
-// addresses returns the node's own addresses and, behind them, those of the types that only others find out.
+// addresses returns the node's own addresses followed by the old ones of the types that only other programs
+// determine.
 func (f Facts) addresses(old []corev1.NodeAddress) []corev1.NodeAddress {
 	var out []corev1.NodeAddress
 	for _, ip := range f.IPs {
@@ -177,7 +178,7 @@ func (f Facts) addresses(old []corev1.NodeAddress) []corev1.NodeAddress {
 	return out
 }
 
-// conditions are the node's own, in the API's words.
+// conditions returns the node's own conditions, as the API names them.
 func (h Health) conditions() []corev1.NodeCondition {
 	condition := func(kind corev1.NodeConditionType, is bool,
 		bad, good, badText, goodText string) corev1.NodeCondition {
@@ -221,11 +222,11 @@ func (h Health) ready() corev1.NodeCondition {
 		Message: "kubelet is posting ready status"}
 }
 
-// reportEvery is how often the status is written although nothing has changed.
+// reportEvery is how often the status is written without a change.
 const reportEvery = 5 * time.Minute
 
-// due reports whether a status must be written: it says something else than the one that the API has, or the last write
-// is long ago. The times of heartbeats do not count as a change.
+// due reports whether a status must be written: it differs from the API's, or the last write is long ago. The times
+// of heartbeats do not count as a change.
 func due(stored, next *corev1.NodeStatus, writtenAt, now time.Time, equal func(a, b any) bool) bool {
 	if now.Sub(writtenAt) >= reportEvery {
 		return true
@@ -239,10 +240,10 @@ func due(stored, next *corev1.NodeStatus, writtenAt, now time.Time, equal func(a
 	return !equal(a, b)
 }
 
-// memTotal reads the machine's memory in bytes from the text of /proc/meminfo; 0 if it does not say.
+// memTotal reads the machine's memory in bytes from the text of /proc/meminfo; 0 if it is missing there.
 func memTotal(meminfo string) int64 { return meminfoBytes(meminfo, "MemTotal:") }
 
-// swapOf reads how much swap a machine has from the text of proc_meminfo(5); nil if it has none.
+// swapOf reads the size of a machine's swap from the text of proc_meminfo(5); nil if it has none.
 func swapOf(meminfo string) *corev1.NodeSwapStatus {
 	total := meminfoBytes(meminfo, "SwapTotal:")
 	if total == 0 {

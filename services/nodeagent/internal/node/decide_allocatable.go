@@ -11,8 +11,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/reserved"
 )
 
-// Allocatable returns what Pods may request: the capacity without what is reserved and without the headroom below which
-// Pods are evicted. Huge pages are no memory for anything else.
+// Allocatable returns what Pods may request: the capacity without what is reserved and without the headroom below
+// which Pods are evicted. Memory in huge pages cannot be used for anything else.
 func (f Facts) Allocatable() corev1.ResourceList {
 	out := less(less(f.capacity(), f.Reserved), f.Headroom)
 	for _, all := range f.HugePages {
@@ -21,7 +21,7 @@ func (f Facts) Allocatable() corev1.ResourceList {
 	return out
 }
 
-// PodLimits returns what all Pods together may use at most, a limit of processes included if some are reserved. What is
+// PodLimits returns what all Pods together may use, including a limit of processes if some are reserved. What is
 // allocatable is less by the headroom, so that eviction comes before the kernel's limit.
 func (f Facts) PodLimits(held bool) corev1.ResourceList {
 	if !held {
@@ -34,7 +34,7 @@ func (f Facts) PodLimits(held bool) corev1.ResourceList {
 	return limits
 }
 
-// CheckReserved says of what so much is reserved that Pods are left without any.
+// CheckReserved returns an error if so much of a resource is reserved that nothing is left for Pods.
 func (f Facts) CheckReserved() error {
 	has := f.capacity()
 	has[reserved.PIDs] = *resource.NewQuantity(f.MaxPIDs, resource.DecimalSI)
@@ -48,7 +48,7 @@ func (f Facts) CheckReserved() error {
 	return nil
 }
 
-// less takes away from a list what another one has of the same resources, down to zero.
+// less subtracts the amounts of the same resources in another list, down to zero.
 func less(list, away corev1.ResourceList) corev1.ResourceList {
 	out := maps.Clone(list)
 	for name, quantity := range out {

@@ -16,9 +16,9 @@ func list(pairs ...string) corev1.ResourceList {
 	return out
 }
 
-// What Pods may request is the capacity without what is reserved and without the headroom; all of them together are
-// held to the capacity without what is reserved alone. The machine has 2 cores, 4Gi of memory, 1Gi of disk and room for
-// 110 Pods.
+// Pods may request the capacity without what is reserved and without the headroom; all of them together are limited
+// to the capacity without what is reserved. The machine has 2 cores, 4Gi of memory, 1Gi of disk and room for 110
+// Pods.
 func TestAllocatable(t *testing.T) {
 	for _, r := range []struct {
 		name                string
@@ -64,7 +64,7 @@ func equalLists(a, b corev1.ResourceList) bool {
 	return true
 }
 
-// Something must be left for Pods of whatever is reserved.
+// A reservation must leave something of each resource for Pods.
 func TestCheckReserved(t *testing.T) {
 	for _, r := range []struct {
 		reserved corev1.ResourceList

@@ -7,7 +7,7 @@ import (
 	"keelson.dev/kit/events"
 )
 
-// told are the conditions whose changes are told by events, with the reasons of these. A Node that is new is not ready
+// told are the conditions whose changes are reported by events, with the reasons of these. A new Node is not ready
 // yet, which is no change.
 var told = []struct {
 	condition corev1.NodeConditionType
@@ -20,7 +20,7 @@ var told = []struct {
 	{corev1.NodeReady, "NodeReady", "NodeNotReady", false},
 }
 
-// changes are the events about what has become of the node between two statuses that the API had, in the field's words.
+// changes returns the events about the changes between two statuses in the API, as the kubelet words them.
 func changes(name string, before, after *corev1.NodeStatus) []events.Event {
 	var out []events.Event
 	for _, t := range told {
@@ -41,7 +41,7 @@ func changes(name string, before, after *corev1.NodeStatus) []events.Event {
 	return out
 }
 
-// cordoned are the events about whether Pods may be placed on the node.
+// cordoned returns the events about whether Pods may be placed on the node.
 func cordoned(name string, before, after *corev1.Node) []events.Event {
 	switch {
 	case before == nil || before.UID != after.UID || before.Spec.Unschedulable == after.Spec.Unschedulable:

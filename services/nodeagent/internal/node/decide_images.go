@@ -9,14 +9,14 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
-// How much of its images a node reports, in the field's numbers.
+// The maximum numbers of images and names that a node reports, the same as the kubelet's.
 const (
 	maxImages     = 50
 	maxImageNames = 5
 )
 
-// Images returns what a Node says of its images: the largest ones, by digests and tags. An image without a name is of
-// no use to anybody and left out.
+// Images returns the images that a Node lists: the largest ones, by digests and tags. It leaves out images without
+// a name, which no client could use.
 func Images(images []runtime.Image) []corev1.ContainerImage {
 	var out []corev1.ContainerImage
 	for _, image := range images {

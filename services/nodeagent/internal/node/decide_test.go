@@ -39,7 +39,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// What is missing on a Node is filled in, and nothing made up.
+// Missing fields of a Node are filled in, and nothing is invented.
 func TestRegisterFillsIn(t *testing.T) {
 	bare := Facts{Name: "n1", Info: corev1.NodeSystemInfo{OperatingSystem: "linux", Architecture: "arm64"}}
 	labels := map[string]string{corev1.LabelHostname: "n1", corev1.LabelOSStable: "linux",
@@ -65,7 +65,7 @@ func TestRegisterFillsIn(t *testing.T) {
 	}
 }
 
-// The node's own conditions, in the field's words.
+// The node's own conditions, as the kubelet words them.
 func TestConditions(t *testing.T) {
 	well := map[corev1.NodeConditionType][3]string{
 		"MemoryPressure": {"False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"},
@@ -111,7 +111,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// NetworkUnavailable is told where the node keeps the network of its Pods, and left to others where it does not.
+// NetworkUnavailable is reported if the node provides the network of its Pods, and left to others if it does not.
 func TestNetworkUnavailable(t *testing.T) {
 	none, there := "the Node has no podCIDR yet", ""
 	old := &corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable,
@@ -157,7 +157,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// What others have written stays: extended resources, addresses and all that the node does not know of itself.
+// What other clients have written stays: extended resources, addresses and all that the node does not know of
+// itself.
 func TestStatusOfOthersStays(t *testing.T) {
 	const dongle = "example.com/dongle"
 	amounts := func(cpu, dongles string) corev1.ResourceList {

@@ -92,7 +92,7 @@ func TestCordoned(t *testing.T) {
 	}
 }
 
-// What becomes of the node is told once the API has it, and once.
+// Changes of the node are reported once the API has them, and once.
 func TestEvents(t *testing.T) {
 	client := fake.NewClientset()
 	problem := "down"

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What the kernel has set aside as huge pages is told by their size, and is no memory for anything else. Sizes that the
-// machine has no more go, and what others have added stays.
+// Huge pages that the kernel has reserved are reported by size, and are no memory for anything else. Sizes that the
+// machine no longer has are removed, and what other clients have added stays.
 func TestHugePages(t *testing.T) {
 	const mib = 1 << 20
 	for _, r := range []struct {

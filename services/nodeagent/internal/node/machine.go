@@ -17,7 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Machine reads what a machine says of itself into facts: its size and its system. dir lies on the file system that
+// Machine reads the properties of a machine into facts: its size and its system. dir is on the file system that
 // Pods use.
 func Machine(f *Facts, dir string) error {
 	meminfo, err := os.ReadFile("/proc/meminfo")
@@ -41,7 +41,7 @@ func Machine(f *Facts, dir string) error {
 	if err := unix.Uname(&name); err != nil {
 		return fmt.Errorf("asking for the kernel's version: %w", err)
 	}
-	release, _ := os.ReadFile("/etc/os-release") // a system without it is just "Linux"
+	release, _ := os.ReadFile("/etc/os-release") // without it, a system is just "Linux"
 	f.Info = corev1.NodeSystemInfo{
 		MachineID:       content("/etc/machine-id"),
 		SystemUUID:      content("/sys/class/dmi/id/product_uuid"),
@@ -55,7 +55,7 @@ func Machine(f *Facts, dir string) error {
 	return nil
 }
 
-// maxPIDs returns how many processes and threads may live at once: the lesser of the kernel's two bounds.
+// maxPIDs returns the maximum number of processes and threads: the lesser of the kernel's two bounds.
 func maxPIDs() (int64, error) {
 	least := int64(math.MaxInt64)
 	for _, file := range []string{"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"} {
@@ -72,8 +72,8 @@ func maxPIDs() (int64, error) {
 	return least, nil
 }
 
-// hugePages reads how much memory is set aside as huge pages, by the size of a page. A kernel without them has no such
-// folder, which has one folder for each size: hugepages-2048kB.
+// hugePages reads how much memory is reserved as huge pages, by page size. dir has one folder for each size,
+// hugepages-2048kB for example; a kernel without huge pages has no dir.
 func hugePages(dir string) (map[int64]int64, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +101,7 @@ func hugePages(dir string) (map[int64]int64, error) {
 	return out, nil
 }
 
-// content returns the text of a file that not every machine has.
+// content returns the text of a file that may be missing on a machine.
 func content(path string) string {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -110,7 +110,8 @@ func content(path string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// DefaultIP returns the address from which the machine reaches others, or its loopback address if it has none.
+// DefaultIP returns the first address from which the machine reaches others, or its loopback address if it has
+// none.
 func DefaultIP() string {
 	addresses, err := net.InterfaceAddrs()
 	if err == nil {

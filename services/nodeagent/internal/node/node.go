@@ -1,4 +1,4 @@
-// Package node is the node's own face in the API: its Node object, its status with heartbeats, and its Lease.
+// Package node maintains the node's objects in the API: its Node, with a status and heartbeats, and its Lease.
 package node
 
 import (
@@ -23,37 +23,37 @@ import (
 	"keelson.dev/kit/wakeup"
 )
 
-// How often the node looks at itself and renews its Lease, and how long a Lease holds.
+// How often the node checks itself and renews its Lease, how long a Lease is valid, and how long a call may take.
 const (
 	lookEvery     = 10 * time.Second
 	leaseDuration = 40 * time.Second
 	callTimeout   = 10 * time.Second
 )
 
-// Config is what a Node works with.
+// Config is what a Node needs.
 type Config struct {
 	Client kubernetes.Interface
 	Log    *zap.Logger
 	Facts  Facts
-	// Health finds out how the node is.
+	// Health determines the health of the node.
 	Health func(ctx context.Context) Health
-	// Devices returns what the node has of the resources of device plugins; nil for nothing.
+	// Devices returns the node's resources of device plugins; nil for none.
 	Devices func() (capacity, allocatable corev1.ResourceList)
-	// Reported is told which volumes the API server now knows to be in use; nil to tell nobody. It must not block.
+	// Reported, unless nil, is called with the volumes that the API server now knows to be in use. It must not block.
 	Reported func([]corev1.UniqueVolumeName)
 	// Record writes an event about the node; nil writes none.
 	Record func(events.Event)
 }
 
-// Node keeps the API's picture of this node up to date.
+// Node keeps the API's objects of this node up to date.
 type Node struct {
 	Config
 	look wakeup.Signal
 
-	mu sync.Mutex // guards all below
-	// current is the Node as the API had it last.
+	mu sync.Mutex // guards all fields below
+	// current is the API's last known Node.
 	current *corev1.Node
-	// writtenAt is when the status was written last.
+	// writtenAt is when the status was last written.
 	writtenAt time.Time
 	lease     *coordinationv1.Lease
 }
@@ -106,7 +106,7 @@ func (n *Node) Run(ctx context.Context) {
 	}
 }
 
-// facts are what the node knows about itself now.
+// facts returns what the node knows about itself now.
 func (n *Node) facts() Facts {
 	f := n.Facts
 	if n.Devices != nil {
@@ -115,7 +115,7 @@ func (n *Node) facts() Facts {
 	return f
 }
 
-// Current returns the Node as the API had it last, with the amounts that hold now. It is not to be changed.
+// Current returns the API's last known Node, with the current amounts. It must not be changed.
 func (n *Node) Current() *corev1.Node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -128,9 +128,9 @@ func (n *Node) Current() *corev1.Node {
 	return &out
 }
 
-// Observe takes in a version of the Node that a watch delivered, unless it is older than what is known: who waits for
-// the volumes of the node relies on what was written last. Resources that somebody else has changed are reported
-// as allocatable at once, and so is how the node is where somebody takes it for silent.
+// Observe takes in a version of the Node from a watch, unless it is older than the known one: waiters for the
+// node's volumes rely on the last write. If another client has changed resources, they are reported as allocatable
+// at once, and so is the node's health if another client has marked the node unreachable.
 func (n *Node) Observe(node *corev1.Node) {
 	_, allocatable := n.facts().resources(&node.Status)
 	n.mu.Lock()
@@ -184,7 +184,7 @@ func (n *Node) create(ctx context.Context) error {
 	})
 }
 
-// report writes the status if it is due. A Node that was deleted is registered again.
+// report writes the status if it is due. It registers a deleted Node again.
 func (n *Node) report(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -235,8 +235,8 @@ func (n *Node) record(all []events.Event) {
 	}
 }
 
-// tell says which volumes the API server knows to be in use. Writes come one after the other, so that none which says
-// something else is under way.
+// tell reports which volumes the API server knows to be in use. Writes are sequential, so that none with other
+// volumes is under way.
 func (n *Node) tell(h Health) {
 	if n.Reported != nil {
 		n.Reported(h.VolumesInUse)
@@ -252,7 +252,7 @@ func isOlder(node, than *corev1.Node) bool {
 	return err == nil && order < 0
 }
 
-// renew creates the Lease or renews it. One that somebody else has changed is read again and renewed.
+// renew creates or renews the Lease. If another client has changed it, renew reads it again the next time.
 func (n *Node) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -277,7 +277,7 @@ func (n *Node) renew(ctx context.Context) error {
 	}
 	n.lease, err = leases.Update(ctx, n.leaseAt(time.Now(), lease), metav1.UpdateOptions{})
 	if err != nil {
-		n.lease = nil // read anew the next time
+		n.lease = nil // read again the next time
 		return fmt.Errorf("updating the lease: %w", err)
 	}
 	return nil

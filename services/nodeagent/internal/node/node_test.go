@@ -13,8 +13,8 @@ import (
 	"keelson.dev/kit/conditions"
 )
 
-// An extended resource that an administrator adds is reported as allocatable, and Pods may use it from when the node
-// sees it.
+// An extended resource that an administrator adds is reported as allocatable, and Pods may use it as soon as the
+// node sees it.
 func TestExtendedResources(t *testing.T) {
 	const dongle = "example.com/dongle"
 	client := fake.NewClientset()
@@ -59,7 +59,7 @@ func TestExtendedResources(t *testing.T) {
 	}
 }
 
-// The node has the devices of plugins, of which Pods may use the healthy ones; of a plugin that has gone it has none.
+// The node has the devices of plugins, of which Pods may use the healthy ones; it has none of an absent plugin.
 func TestDevices(t *testing.T) {
 	const led = "example.com/led"
 	client := fake.NewClientset()
@@ -89,7 +89,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// A node that was taken for silent, for example because its machine was suspended, says at once how it is.
+// A node that was marked unreachable, for example because its machine was suspended, reports its health at once.
 func TestTakenForSilent(t *testing.T) {
 	client := fake.NewClientset()
 	well := func(context.Context) Health { return Health{} }

@@ -10,7 +10,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
-// What the runtime is able to do is told as the runtime says it, and stands while it does not answer.
+// The features are those that the runtime reports, and stay while it does not answer.
 func TestRuntimeOf(t *testing.T) {
 	able := RuntimeOf(runtime.Status{SupplementalGroupsPolicy: ptr.To(true), Handlers: []runtime.Handler{
 		{UserNamespaces: true}, {Name: "kata", RecursiveReadOnlyMounts: true}}})

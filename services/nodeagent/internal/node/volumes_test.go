@@ -14,8 +14,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// SAF-187: the Node says which volumes are in use, who waits for that hears of it only when the API server has it, and
-// a version that is older than what was written does not count.
+// SAF-187: the Node lists which volumes are in use, Reported is called only when the API server has the list, and a
+// version older than the last write does not count.
 func TestVolumesInUse(t *testing.T) {
 	client, inUse, refuse := fake.NewClientset(), []corev1.UniqueVolumeName{"a"}, false
 	var told [][]corev1.UniqueVolumeName

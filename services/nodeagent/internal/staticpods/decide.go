@@ -14,32 +14,32 @@ import (
 type File struct {
 	Name string
 	Data []byte
-	// Problem says why it could not be read; empty if it was.
+	// Problem is why the file could not be read; empty if it was.
 	Problem string
 }
 
 // Instance is a static Pod that the node runs.
 type Instance struct {
-	// File is the name of the file that the Pod is from.
+	// File is the name of the Pod's file.
 	File string
 	// Pod is complete.
 	Pod *corev1.Pod
-	// Stopping says that the Pod is being ended.
+	// Stopping means that the Pod is being ended.
 	Stopping bool
 }
 
-// Problem is what is wrong with a file.
+// Problem is an error in a file.
 type Problem struct {
 	File    string
 	Message string
 }
 
-// plan is what follows from files and what runs.
+// plan is what is to be done for the files and the running Pods.
 type plan struct {
-	// Stop are the UIDs of Pods to end, Start the Pods to begin with. A Pod starts when none of its name is left.
+	// Stop are the UIDs of Pods to end, Start the Pods to start. A Pod starts when no other of its name is left.
 	Stop  []types.UID
 	Start []Instance
-	// From holds the file that a Pod that stays is from now, where that has changed.
+	// From maps Pods that stay to their new file, if that has changed.
 	From map[types.UID]string
 	// Problems are sorted by file.
 	Problems []Problem
@@ -52,9 +52,9 @@ type named struct {
 	runs bool
 }
 
-// decide compares files, sorted by name, with the Pods that run. A file that cannot be understood stands for the Pod
-// that it held before: an edit that fails stops nothing. Of files with Pods of one name, the one whose Pod runs counts,
-// then the first.
+// decide compares files, sorted by name, with the running Pods. An invalid file stands for the Pod that it held
+// before: a failed edit stops nothing. Of files with Pods of one name, the one whose Pod runs counts, else the
+// first.
 func decide(files []File, running []Instance, node string) plan {
 	out := plan{From: map[types.UID]string{}}
 	runs := map[types.UID]Instance{}
@@ -87,7 +87,7 @@ func decide(files []File, running []Instance, node string) plan {
 	return out
 }
 
-// pod is what the file holds.
+// pod returns the Pod in the file.
 func (f File) pod(node string) (*corev1.Pod, string, error) {
 	if f.Problem != "" {
 		return nil, "", errors.New(f.Problem)
@@ -100,7 +100,7 @@ func (f File) pod(node string) (*corev1.Pod, string, error) {
 	return pod, m.remark, err
 }
 
-// pick leaves one Pod of each name.
+// pick keeps one Pod of each name.
 func (p *plan) pick(all []named) map[types.NamespacedName]named {
 	wanted := map[types.NamespacedName]named{}
 	for _, n := range all {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// decoder reads YAML, of which JSON is a part. It tells of fields that are unknown or stand twice, and reads the rest.
+// decoder reads YAML, which includes JSON. It reports unknown and duplicate fields, and reads the rest.
 var decoder = func() runtime.Decoder {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(corev1.AddToScheme(scheme))
@@ -27,13 +27,13 @@ var decoder = func() runtime.Decoder {
 // manifest is a Pod as it was written.
 type manifest struct {
 	pod *corev1.Pod
-	// content is the same as JSON, without what is only form: comments, order, indentation.
+	// content is the same as JSON, without comments, order and indentation.
 	content []byte
-	// remark names fields that are not read, as the API would warn of them; empty if there are none.
+	// remark names fields that are not read, like the API's warnings; empty if all are read.
 	remark string
 }
 
-// parse reads the one Pod that a manifest holds.
+// parse reads the only Pod in a manifest.
 func parse(data []byte) (manifest, error) {
 	document, content, err := onlyDocument(data)
 	if err != nil {
@@ -58,9 +58,9 @@ func parse(data []byte) (manifest, error) {
 	return out, nil
 }
 
-// onlyDocument returns the document of a manifest that says something, as it stands there and as JSON.
+// onlyDocument returns the only non-empty document of a manifest, as written and as JSON.
 func onlyDocument(data []byte) (found, content []byte, err error) {
-	// The reader loses a last line that has no end and fills its buffer.
+	// The reader loses a last line without an end that fills its buffer.
 	ended := append(bytes.Clone(data), '\n')
 	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(ended))); ; {
 		document, err := reader.Read()
@@ -88,10 +88,10 @@ func onlyDocument(data []byte) (found, content []byte, err error) {
 	return found, content, nil
 }
 
-// longest bounds what is said of one manifest: it goes into a log and an Event.
+// longest bounds a message about one manifest: it goes into a log and an Event.
 const longest = 500
 
-// oneLine makes one bounded line of a message.
+// oneLine makes a message one bounded line.
 func oneLine(message string) string {
 	line := strings.Join(strings.Fields(strings.ToValidUTF8(message, "?")), " ")
 	if len(line) > longest {

@@ -9,24 +9,24 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// showing is what there is of one name.
+// showing is what exists under one name.
 type showing struct {
-	// Static is the Pod that the node runs, with its status; nil if there is none.
+	// Static is the Pod that the node runs, with its status; nil if it runs none.
 	Static *corev1.Pod
-	// Mirror is what the API has; nil if it has nothing.
+	// Mirror is the mirror in the API; nil if it has none.
 	Mirror *corev1.Pod
 	// Owner is the UID of the Node; empty before it is registered.
 	Owner types.UID
 }
 
-// mirroring is what is to be done. The second follows when the API says that the first is done.
+// mirroring is what is to be done. Create follows when the API has confirmed Delete.
 type mirroring struct {
 	Delete, Create *corev1.Pod
 }
 
-// decideMirror compares a static Pod with its mirror. One that is being deleted is let go and made again; so is one
-// that shows another content, has another owner, or has ended although the static Pod has not: no status can take that
-// back.
+// decideMirror compares a static Pod with its mirror. It deletes a mirror that is terminating and creates it again,
+// as it does for one that shows another content, has another owner, or has ended although the static Pod has not:
+// no status can undo that.
 func decideMirror(in showing) mirroring {
 	switch {
 	case in.Owner == "":
@@ -42,7 +42,7 @@ func decideMirror(in showing) mirroring {
 	return mirroring{}
 }
 
-// mirrorOf is the Pod that shows a static Pod of the Node with the UID. It goes when the Node goes.
+// mirrorOf returns the mirror of a static Pod, owned by the Node with the UID and deleted with it.
 func mirrorOf(static *corev1.Pod, owner types.UID) *corev1.Pod {
 	annotations := map[string]string{corev1.MirrorPodAnnotationKey: string(static.UID)}
 	for key, value := range static.Annotations {
@@ -58,13 +58,14 @@ func mirrorOf(static *corev1.Pod, owner types.UID) *corev1.Pod {
 	}
 }
 
-// shows reports whether the mirror is one of the static Pod on the Node with the UID.
+// shows reports whether the mirror is the static Pod's on the Node with the UID.
 func shows(mirror, static *corev1.Pod, owner types.UID) bool {
 	return mirror.Annotations[corev1.MirrorPodAnnotationKey] == string(static.UID) &&
 		len(mirror.OwnerReferences) == 1 && mirror.OwnerReferences[0].UID == owner
 }
 
-// mirrorStatus is the status of a mirror: the static Pod's, with what others than the node have written there.
+// mirrorStatus returns the status of a mirror: the static Pod's, with the conditions that other writers than the
+// node have set on the mirror.
 func mirrorStatus(static *corev1.PodStatus, mirror *corev1.Pod) corev1.PodStatus {
 	out := *static.DeepCopy()
 	out.ObservedGeneration, out.QOSClass = mirror.Generation, mirror.Status.QOSClass

@@ -13,7 +13,7 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// What becomes of mirrors. POD-068 POD-069 SET-162
+// TestDecideMirror checks what is done with mirrors. POD-068 POD-069 SET-162
 func TestDecideMirror(t *testing.T) {
 	static, other := podOf(t, text("web", "1")), podOf(t, text("web", "2"))
 	with := func(pod *corev1.Pod, change func(*corev1.Pod)) *corev1.Pod {
@@ -67,7 +67,8 @@ func TestDecideMirror(t *testing.T) {
 	}
 }
 
-// The mirror is of the form that the API takes from a node, and shows the status with what others wrote there.
+// The mirror has the form that the API accepts from a node, and shows the status with what other clients wrote
+// there.
 func TestMirrorShows(t *testing.T) {
 	static := podOf(t, text("web", "1"))
 	mirror := mirrorOf(static, "node-uid")

@@ -19,22 +19,22 @@ import (
 	"keelson.dev/kit/systempriority"
 )
 
-// Annotations that tell where a Pod comes from, with that of the mirror. Clients know them.
+// Annotations for the source of a Pod, besides that of the mirror. Clients know them.
 const (
 	annotationSource = "kubernetes.io/config.source"
 	annotationHash   = "kubernetes.io/config.hash"
 	sourceFile       = "file"
 )
 
-// complete makes the Pod that the node runs of one as it was written: with its name and UID on this node, defaults, and
-// a toleration of every taint that ends Pods. The UID is that of the content, so the same manifest is the same Pod,
-// whatever the file is called and however often the agent starts; another content is another Pod.
+// complete returns the Pod that the node runs for a written one: with its name and UID on this node, defaults, and
+// a toleration of every taint that evicts Pods. The UID is computed from the content, so the same manifest is the
+// same Pod, regardless of the file's name and restarts of the agent; another content is another Pod.
 func complete(m manifest, node string) (*corev1.Pod, error) {
 	written := m.pod
 	if written.Name == "" {
 		return nil, errors.New("metadata.name: Required value: generateName is nothing for a static Pod")
 	}
-	// What only the API can know of a Pod is left out: it may stand in a file that was copied from there.
+	// Fields that only the API can set are left out: the file may be a copy from there.
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: written.Name + "-" + node, Namespace: written.Namespace,
 			Labels: written.Labels, Annotations: map[string]string{}},
@@ -62,7 +62,7 @@ func complete(m manifest, node string) (*corev1.Pod, error) {
 	return pod, check(pod)
 }
 
-// hash is the UID of a content on a node: 32 hexadecimal digits.
+// hash returns the UID of a content on a node: 32 hexadecimal digits.
 func hash(content []byte, node string) types.UID {
 	sum := sha256.Sum256(append([]byte(node+"\n"), content...))
 	return types.UID(hex.EncodeToString(sum[:16]))
@@ -79,7 +79,7 @@ func tolerateEviction(spec *corev1.PodSpec) {
 	spec.Tolerations = append(spec.Tolerations, all)
 }
 
-// check says what is wrong with a Pod, as the API would, and what a static Pod may not have.
+// check returns the errors of a Pod, as the API would, and those of fields that a static Pod may not have.
 func check(pod *corev1.Pod) error {
 	metadata := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(&pod.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadata)

@@ -13,7 +13,7 @@ import (
 
 const node = "node-1.example"
 
-// text is a manifest of a Pod whose content differs by its version.
+// text returns a manifest of a Pod whose content differs by its version.
 func text(name, version string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -32,15 +32,15 @@ func podOf(t *testing.T, manifest string) *corev1.Pod {
 	return pod
 }
 
-// What files and running Pods come to: one row for each way in which a file may change.
+// The outcome for files and running Pods: one row for each way in which a file may change.
 func TestDecide(t *testing.T) {
 	broken := `{"apiVersion": "v1", "kind": "Po`
 	for _, r := range []struct {
 		name string
-		// files and runs are "file=pod:version"; runs that end on "!" are being ended.
+		// files and runs are "file=pod:version"; runs with a trailing "!" are being ended.
 		files, runs []string
 		broken      string
-		// want is what is stopped, started and renamed, and the files of which something is said.
+		// want lists what is stopped, started and renamed, and the files with problems.
 		want string
 	}{
 		{"nothing", nil, nil, "", ""},
@@ -110,7 +110,7 @@ func describe(p plan, uids map[types.UID]string) string {
 	return strings.Join(out, "; ")
 }
 
-// What a static Pod is made of. POD-066
+// TestComplete checks the fields of a static Pod. POD-066
 func TestComplete(t *testing.T) {
 	pod := podOf(t, `
 apiVersion: v1
@@ -152,8 +152,8 @@ status: {phase: Failed}
 	}
 }
 
-// The UID is that of the content on a node, not of its form, and does not change from one version of the agent to the
-// next: the figure stands here as it was first given.
+// The UID depends on the content and the node, not on the form, and does not change between versions of the agent:
+// the expected value is from the first version.
 func TestUID(t *testing.T) {
 	yaml := podOf(t, text("web", "1"))
 	const first = "35a4269f47f7f8d290cf107a7db8904d"
@@ -181,7 +181,7 @@ func TestUID(t *testing.T) {
 	}
 }
 
-// Each mistake gives one sentence with the path of what is wrong.
+// Each mistake gives one sentence with the path of the field.
 func TestBadManifests(t *testing.T) {
 	pod := func(metadata, spec string) string {
 		return "{apiVersion: v1, kind: Pod, metadata: {" + metadata + "}, spec: {" + spec + "}}"
@@ -228,7 +228,7 @@ func TestBadManifests(t *testing.T) {
 	}
 }
 
-// A field that this version does not know is said and left out; the Pod runs.
+// A field that this version does not know is reported and left out; the Pod runs.
 func TestUnknownField(t *testing.T) {
 	plan := decide([]File{{Name: "a", Data: []byte(text("web", "1") + "colour: blue\n")}}, nil, node)
 	if len(plan.Start) != 1 || len(plan.Problems) != 1 ||
@@ -237,7 +237,7 @@ func TestUnknownField(t *testing.T) {
 	}
 }
 
-// Cutting a manifest off anywhere never panics, and what is taken in is valid.
+// Cutting off a manifest anywhere never panics, and accepted Pods are valid.
 func FuzzFile(f *testing.F) {
 	whole := text("web", "1")
 	for i := range whole {

@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// largest is how many bytes of a file are read at most: more than the API stores of a Pod.
+	// largest bounds how many bytes of a file are read: more than the API stores of a Pod.
 	largest = 1 << 20
-	// mostFiles is how many files are read at most.
+	// mostFiles bounds how many files are read.
 	mostFiles = 1000
-	// rescan is how often all files are read whatever was noticed: a change behind a symbolic link is not.
+	// rescan is how often all files are read without a notification: a change behind a symbolic link causes none.
 	rescan = 20 * time.Second
-	// A folder in which files change is read when that has paused for quiet, but after patience at the latest.
+	// A folder with changes is read after a pause of quiet, but after patience at the latest.
 	quiet    = 200 * time.Millisecond
 	patience = 2 * time.Second
 )
 
-// readFolder reads the files of a folder, sorted by name, or the one file that the path is. A folder that is not there
-// is empty. An error says that nothing is known about the files.
+// readFolder reads the files of a folder, sorted by name, or the single file at the path. A missing folder is
+// empty. An error means that nothing is known about the files.
 func readFolder(path string) ([]File, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,7 +64,7 @@ func readFolder(path string) ([]File, error) {
 	return files, nil
 }
 
-// readFile reads a regular file, or what a link that leads to one shows. It waits for nobody and opens no device.
+// readFile reads a regular file, or one that a link leads to. It never blocks and opens no device.
 func readFile(path string) File {
 	file := File{Name: filepath.Base(path)}
 	data, err := readRegular(path)
@@ -103,8 +103,8 @@ func notRegular(info fs.FileInfo) error {
 	return fmt.Errorf("it is no regular file but %s", info.Mode())
 }
 
-// watch calls changed after changes in the folder, until ctx ends. Where the kernel refuses to tell, the periodic look
-// at the files remains.
+// watch calls changed after changes in the folder, until ctx ends. If the kernel cannot watch the folder, the
+// periodic scan remains.
 func watch(ctx context.Context, path string, log *zap.Logger, changed func()) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -112,20 +112,20 @@ func watch(ctx context.Context, path string, log *zap.Logger, changed func()) {
 		return
 	}
 	defer func() { _ = watcher.Close() }()
-	follow := func() { // anew each time, since the folder may be another one by now
+	follow := func() { // each time, since another folder may have replaced it
 		if err := watcher.Add(path); err != nil && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil {
 			log.Debug("--pod-manifest-path: not watched", zap.Error(err))
 		}
 	}
 	follow()
-	changed() // what came before it was watched
+	changed() // for changes before the watch
 	again := time.NewTicker(rescan)
 	defer again.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-watcher.Errors: // what was lost is found by the periodic look
+		case <-watcher.Errors: // the periodic scan finds what was lost
 		case <-again.C:
 			follow()
 		case <-watcher.Events:

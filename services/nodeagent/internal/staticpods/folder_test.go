@@ -20,7 +20,7 @@ func put(t *testing.T, path, content string) {
 	}
 }
 
-// Whatever lies in the folder, reading it ends, touches no device and says of each thing why it is not read.
+// With anything in the folder, reading it ends, touches no device and reports for each entry why it is not read.
 func TestReadFolder(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -67,7 +67,7 @@ func TestReadFolder(t *testing.T) {
 	}
 }
 
-// The number of files is bounded, and the one beyond says so.
+// The number of files is bounded, and the first one beyond it gets an error.
 func TestManyFiles(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 1002 {
@@ -80,7 +80,8 @@ func TestManyFiles(t *testing.T) {
 	}
 }
 
-// A change is noticed long before the periodic look, and one that is written in pieces once, when it is whole.
+// A change is noticed long before the periodic scan, and a file written in pieces is read once, when it is
+// complete.
 func TestWatch(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())

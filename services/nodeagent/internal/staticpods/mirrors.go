@@ -19,7 +19,7 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// How soon a mirror that could not be written is tried again, at first and at last, and how long a call may take.
+// The delays after the first and after many failures to write a mirror, and the time limit of a call.
 const (
 	againAtFirst = time.Second
 	againAtLast  = 30 * time.Second
@@ -31,7 +31,7 @@ func newQueue() workqueue.TypedRateLimitingInterface[types.NamespacedName] {
 		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](againAtFirst, againAtLast))
 }
 
-// Mirror keeps the mirrors as they shall be until ctx ends. Call it when all mirrors of the API are known.
+// Mirror keeps the mirrors up to date until ctx ends. Call it when all mirrors of the API are known.
 func (s *Source) Mirror(ctx context.Context) {
 	stop := context.AfterFunc(ctx, s.queue.ShutDown)
 	defer stop()
@@ -51,7 +51,7 @@ func (s *Source) Mirror(ctx context.Context) {
 	}
 }
 
-// mirror brings the mirror of a name one step closer to what it shall be.
+// mirror brings the mirror of a name one step closer to its desired state.
 func (s *Source) mirror(ctx context.Context, name types.NamespacedName) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -85,7 +85,7 @@ func (s *Source) create(ctx context.Context, mirror *corev1.Pod) error {
 	})
 }
 
-// SetMirror takes a version of a mirror that the API has.
+// SetMirror takes in a version of a mirror in the API.
 func (s *Source) SetMirror(mirror *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *Source) SetMirror(mirror *corev1.Pod) {
 	}
 }
 
-// SeeMirror takes a version of a mirror that came with the answer to a write: the mirror may be gone since.
+// SeeMirror takes in a version of a mirror from the answer to a write: the mirror may be gone since.
 func (s *Source) SeeMirror(mirror *corev1.Pod) {
 	s.mu.Lock()
 	old := s.mirrors[nameOf(mirror)]
@@ -110,7 +110,7 @@ func (s *Source) SeeMirror(mirror *corev1.Pod) {
 	}
 }
 
-// RemoveMirror says that the API has no mirror of the UID any more.
+// RemoveMirror notes that the API has no mirror of the UID any more.
 func (s *Source) RemoveMirror(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +123,7 @@ func (s *Source) RemoveMirror(uid types.UID) {
 	}
 }
 
-// Publish takes the status of a static Pod; the mirror shows it.
+// Publish takes in the status of a static Pod, for its mirror.
 func (s *Source) Publish(pod *corev1.Pod, status corev1.PodStatus, brief bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +135,7 @@ func (s *Source) Publish(pod *corev1.Pod, status corev1.PodStatus, brief bool) {
 	s.showLocked(i, brief)
 }
 
-// showLocked writes the status of a static Pod to its mirror, if there is one that can take it.
+// showLocked writes the status of a static Pod to its mirror, if the mirror is current.
 func (s *Source) showLocked(i *instance, brief bool) {
 	mirror := s.mirrors[nameOf(i.Pod)]
 	if mirror == nil || i.Pod.Status.Phase == "" || !shows(mirror, i.Pod, s.Owner()) {
@@ -157,7 +157,7 @@ func (s *Source) namedLocked(name types.NamespacedName) *instance {
 	return nil
 }
 
-// pathOf is the path of a file; without a name it is that of the folder.
+// pathOf returns the path of a file; without a name, that of the folder.
 func (s *Source) pathOf(file string) string {
 	if filepath.Base(s.Path) == file {
 		return s.Path

@@ -18,15 +18,15 @@ import (
 	"keelson.dev/services/nodeagent/internal/wholefile"
 )
 
-// recordVersion is that of the records that are written and read.
+// recordVersion is the version of the records that are written and read.
 const recordVersion = 1
 
-// record is what a later agent must know of a static Pod: its file may be gone or damaged by then, and the Pod ends as
-// gracefully, or runs on.
+// record is what a later agent must know of a static Pod, so that the Pod runs on, or ends as gracefully, even if its
+// file is gone or damaged by then.
 type record struct {
 	Version int    `json:"version"`
 	File    string `json:"file"`
-	// StartedAt is when the node took the Pod in.
+	// StartedAt is when the node admitted the Pod.
 	StartedAt metav1.Time `json:"startedAt"`
 	// Pod is complete, without its status.
 	Pod *corev1.Pod `json:"pod"`
@@ -35,7 +35,7 @@ type record struct {
 // records is a directory with a small file for each static Pod.
 type records string
 
-// save replaces the record of a Pod. After a crash there is the old one or the new one.
+// save replaces the record of a Pod. After a crash either the old or the new one exists.
 func (r records) save(i Instance, startedAt metav1.Time) error {
 	pod := *i.Pod
 	pod.Status = corev1.PodStatus{}

@@ -1,9 +1,9 @@
-// Package staticpods runs the Pods of a folder of manifests (--pod-manifest-path), with or without an API: it tells the
-// workers of them, as podsource does of the API's Pods, and shows each one in the API by a mirror Pod.
+// Package staticpods runs the Pods of a folder of manifests (--pod-manifest-path), with or without an API: it passes
+// them to the workers, as podsource does with the API's Pods, and shows each one in the API by a mirror Pod.
 //
-// What files and running Pods come to is decided in decide*.go. A static Pod is what its file says: its UID is that of
-// the content. A file that changes ends one Pod and starts another, when nothing of the first is left. The API decides
-// nothing: a mirror that is deleted is made again, and one that is edited changes nothing here.
+// The decisions from files and running Pods are in decide*.go. A static Pod is defined by its file: its UID is computed
+// from the content. A changed file ends one Pod and starts another, when nothing of the first is left. The API decides
+// nothing: a deleted mirror is created again, and an edited one changes nothing here.
 package staticpods
 
 import (
@@ -27,37 +27,37 @@ import (
 	"keelson.dev/kit/wakeup"
 )
 
-// Statuses is where statuses of mirrors go, which are Pods of the API as others are.
+// Statuses writes the statuses of mirrors, which are ordinary Pods of the API.
 type Statuses interface {
 	Publish(pod *corev1.Pod, status corev1.PodStatus, brief bool)
 	Delete(ctx context.Context, pod *corev1.Pod) error
 	Forget(uid types.UID)
 }
 
-// Config is what a Source works with.
+// Config is what a Source needs.
 type Config struct {
 	Log *zap.Logger
-	// Path is the folder of manifests, or one manifest; empty if there are none.
+	// Path is the folder of manifests, or one manifest; empty for none.
 	Path string
-	// NodeName is the node's, Records the directory of what a later agent must know.
+	// NodeName is the node's name, Records the directory of the records for a later agent.
 	NodeName, Records string
-	// Set hands a version of a Pod to its worker, Remove says that the worker's end has been taken in. known says that
-	// the node has run the Pod before.
+	// Set passes a version of a Pod to its worker, Remove notes that the source has taken in the worker's end. known
+	// means that the node has run the Pod before.
 	Set    func(pod *corev1.Pod, known bool)
 	Remove func(uid types.UID)
-	// Known tells of which Pods the runtime had something when the agent started.
+	// Known reports whether the runtime had something of a Pod when the agent started.
 	Known func(types.UID) bool
-	// MakeRoom says whether a Pod can be taken in now; if not, it is asked again soon.
+	// MakeRoom reports whether a Pod can be admitted now; if not, it is called again soon.
 	MakeRoom func(pod *corev1.Pod) bool
 	Client   typedcorev1.PodsGetter
 	Statuses Statuses
-	// Owner is the UID of the Node; empty before it is registered.
+	// Owner returns the UID of the Node; empty before it is registered.
 	Owner func() types.UID
 	// Record writes an Event about the Node.
 	Record func(events.Event)
 }
 
-// reasonManifest is of the Events about manifests, reasonMirror about mirrors.
+// reasonManifest is the reason of Events about manifests, reasonMirror of those about mirrors.
 const (
 	reasonManifest = "InvalidManifest"
 	reasonMirror   = "FailedMirrorPod"
@@ -67,20 +67,20 @@ const (
 type Source struct {
 	Config
 	records records
-	// kick asks for a look at the files, scanned is closed after the first.
+	// kick makes Run read the files; scanned is closed after the first time.
 	kick    wakeup.Signal
 	scanned chan struct{}
-	// queue holds the names whose mirrors are to be looked at.
+	// queue holds the names whose mirrors are to be compared.
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
-	// said is what was said of each file; it belongs to Run.
+	// said is the last reported problem of each file; only Run uses it.
 	said map[string]string
-	// owned holds the UIDs of the static Pods. It is apart, since workers ask while they hold a lock that Set needs.
+	// owned holds the UIDs of the static Pods. It needs no lock, since workers read it while they hold one that Set needs.
 	owned sync.Map
 
-	mu sync.Mutex // guards all below; it is held while Set is called, so that versions arrive in their order
-	// instances are the static Pods that the node has, mirrors what the API has of mirrors on this node.
+	mu sync.Mutex // guards all fields below; held during calls of Set, so that versions arrive in order
+	// instances are the static Pods on the node, mirrors the API's mirrors on this node.
 	instances map[types.UID]*instance
-	// ended holds Pods of which the runtime had something when the agent started, and has nothing by now.
+	// ended holds Pods that the runtime had when the agent started, and no longer has.
 	ended   map[types.UID]bool
 	mirrors map[types.NamespacedName]*corev1.Pod
 }
@@ -88,7 +88,7 @@ type Source struct {
 type instance struct {
 	Instance
 	startedAt metav1.Time
-	// unsaved says that the record could not be written as it is.
+	// unsaved means that the current record could not be written.
 	unsaved bool
 }
 
@@ -103,7 +103,7 @@ func New(config Config) *Source {
 	}
 }
 
-// Run follows the files until ctx ends. The Pods run on then.
+// Run follows the files until ctx ends. After that the Pods run on.
 func (s *Source) Run(ctx context.Context) {
 	var parts sync.WaitGroup
 	defer parts.Wait()
@@ -138,12 +138,12 @@ func (s *Source) Synced(ctx context.Context) bool {
 	}
 }
 
-// wake makes Run look at the files.
+// wake makes Run read the files.
 func (s *Source) wake() {
 	s.kick.Send()
 }
 
-// restore takes up the Pods that an agent before has run.
+// restore takes up the Pods of an earlier agent.
 func (s *Source) restore() {
 	all, err := s.records.load()
 	if err != nil {
@@ -162,13 +162,13 @@ func (s *Source) restore() {
 	}
 }
 
-// look compares the files with what runs, and does what follows.
+// look compares the files with the running Pods, and acts on the differences.
 func (s *Source) look() {
 	files, err := []File(nil), error(nil)
 	if s.Path != "" {
 		files, err = readFolder(s.Path)
 	}
-	if err != nil { // what is not known ends nothing
+	if err != nil { // unknown files end nothing
 		s.report([]Problem{{Message: oneLine(err.Error())}})
 		return
 	}
@@ -200,7 +200,7 @@ func (s *Source) look() {
 	}
 }
 
-// startLocked begins with a Pod; false if it waits for room.
+// startLocked starts a Pod; false if it waits for room.
 func (s *Source) startLocked(next Instance) bool {
 	known := s.Known(next.Pod.UID) && !s.ended[next.Pod.UID]
 	if !known && !s.MakeRoom(next.Pod) {
@@ -214,7 +214,7 @@ func (s *Source) startLocked(next Instance) bool {
 	return true
 }
 
-// stopLocked ends a Pod as one that is deleted from the API: with its grace period.
+// stopLocked ends a Pod like one that is deleted from the API: with its grace period.
 func (s *Source) stopLocked(i *instance) {
 	s.Log.Info("ending a static Pod", zap.String("file", i.File), zap.Stringer("pod", nameOf(i.Pod)),
 		zap.String("uid", string(i.Pod.UID)))
@@ -234,7 +234,7 @@ func (s *Source) addLocked(i *instance, known bool) {
 	s.queue.Add(nameOf(i.Pod))
 }
 
-// saveLocked writes the record of a Pod; one that cannot be written keeps no Pod from running, and is tried again.
+// saveLocked writes the record of a Pod. A failure keeps no Pod from running, and the write is retried.
 func (s *Source) saveLocked(i *instance) {
 	err := s.records.save(i.Instance, i.startedAt)
 	if i.unsaved = err != nil; i.unsaved {
@@ -242,7 +242,7 @@ func (s *Source) saveLocked(i *instance) {
 	}
 }
 
-// report says what is wrong with files, once.
+// report reports each problem of files once.
 func (s *Source) report(problems []Problem) {
 	now := map[string]string{}
 	for _, p := range problems {
@@ -258,13 +258,13 @@ func (s *Source) report(problems []Problem) {
 	s.said = now
 }
 
-// Runs reports whether a Pod is a static one that the node has. It may be called by workers.
+// Runs reports whether a Pod is a static Pod of the node. Workers may call it.
 func (s *Source) Runs(uid types.UID) bool {
 	_, found := s.owned.Load(uid)
 	return found
 }
 
-// Gone takes in that nothing of a Pod is left on the node: another one of the name may start.
+// Gone notes that nothing of a Pod is left on the node: another one of its name may start.
 func (s *Source) Gone(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -285,7 +285,7 @@ func (s *Source) Gone(uid types.UID) {
 	s.wake()
 }
 
-// setStatusLocked gives a static Pod its newest status, which is kept here as the API keeps that of other Pods.
+// setStatusLocked sets the newest status of a static Pod, which is kept here, as the API keeps those of other Pods.
 func (s *Source) setStatusLocked(i *instance, status corev1.PodStatus) {
 	if apiequality.Semantic.DeepEqual(i.Pod.Status, status) {
 		return

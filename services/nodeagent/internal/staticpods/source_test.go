@@ -21,7 +21,7 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// station is a node with a folder of manifests: it notes what workers are told, and what is said to people.
+// station is a node with a folder of manifests: it records the calls to workers, and the messages.
 type station struct {
 	*testing.T
 	*Source
@@ -40,13 +40,13 @@ func newStation(t *testing.T) *station {
 	return s
 }
 
-// stationAt has no agent yet.
+// stationAt returns a station without an agent.
 func stationAt(t *testing.T, folder, records string) *station {
 	return &station{T: t, folder: folder, records: records, runs: map[types.UID]bool{},
 		pods: map[types.UID]*corev1.Pod{}, statuses: map[types.UID]corev1.PodStatus{}}
 }
 
-// start starts the part anew, as an agent that starts does, and looks once.
+// start starts an agent's Source, and makes it read the files once.
 func (s *station) start() {
 	s.Source = New(Config{
 		Log: zap.NewNop(), Path: s.folder, NodeName: node, Records: s.records, Statuses: s,
@@ -80,14 +80,14 @@ func (s *station) Delete(_ context.Context, pod *corev1.Pod) error {
 }
 func (s *station) Forget(types.UID) {}
 
-// write writes a file and looks.
+// write writes a file and makes the Source read it.
 func (s *station) write(name, content string) {
 	s.Helper()
 	put(s.T, filepath.Join(s.folder, name), content)
 	s.look()
 }
 
-// expect compares what workers were told since the last time.
+// expect compares the calls to workers since the last time.
 func (s *station) expect(want ...string) {
 	s.Helper()
 	if !slices.Equal(s.told, want) {
@@ -96,7 +96,7 @@ func (s *station) expect(want ...string) {
 	s.told = nil
 }
 
-// end ends the Pod of the version, as its worker does when nothing is left, and looks.
+// end ends the Pod of the version, as its worker does when nothing is left, and makes the Source read the files.
 func (s *station) end(version string) {
 	s.Helper()
 	uid := podOf(s.T, text("web", version)).UID
@@ -110,7 +110,7 @@ func (s *station) end(version string) {
 	s.look()
 }
 
-// POD-064 SET-161: files are followed, and one Pod of a name follows another when that has ended.
+// POD-064 SET-161: the Source follows files, and a Pod follows another of its name when that has ended.
 func TestFollowsFiles(t *testing.T) {
 	s := newStation(t)
 	s.expect()
@@ -142,7 +142,7 @@ func TestFollowsFiles(t *testing.T) {
 	s.expect("run 2")
 }
 
-// A Pod that ends has its own grace period, as if it were deleted from the API.
+// A Pod gets its own grace period, as if it were deleted from the API.
 func TestGrace(t *testing.T) {
 	s := newStation(t)
 	s.write("a", text("web", "1"))
@@ -162,7 +162,7 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// POD-067: an agent that starts takes its Pods over, whatever has become of the files meanwhile.
+// POD-067: an agent that starts takes over its Pods, even if the files have changed meanwhile.
 func TestAgentStartsAnew(t *testing.T) {
 	uid := func(version string) types.UID { return podOf(t, text("web", version)).UID }
 	for _, r := range []struct {
@@ -204,7 +204,7 @@ func TestAgentStartsAnew(t *testing.T) {
 	}
 }
 
-// An agent that dies while a Pod ends goes on ending it.
+// If an agent dies while it ends a Pod, the next one goes on ending it.
 func TestAgentDiesWhileAPodEnds(t *testing.T) {
 	s := newStation(t)
 	s.write("a", text("web", "1"))
@@ -220,7 +220,7 @@ func TestAgentDiesWhileAPodEnds(t *testing.T) {
 	}
 }
 
-// A Pod of which the runtime has something is taken over whenever its file comes, and is new when it has ended.
+// A Pod that the runtime has is taken over whenever its file appears, and is new once it has ended.
 func TestFileComesLate(t *testing.T) {
 	s := newStation(t)
 	s.runs[podOf(t, text("web", "1")).UID] = true
@@ -230,7 +230,7 @@ func TestFileComesLate(t *testing.T) {
 	s.expect("run 1")
 }
 
-// A Pod whose record cannot be written runs all the same, and the record follows.
+// A Pod whose record cannot be written runs all the same, and its record is written later.
 func TestRecordsCannotBeWritten(t *testing.T) {
 	s := newStation(t)
 	if err := os.Remove(s.records); err != nil {
@@ -259,7 +259,7 @@ func TestWaitsForRoom(t *testing.T) {
 	s.expect("run 1")
 }
 
-// What is wrong with a file is said once, with its path, until something else is wrong.
+// The problem of a file is reported once, with its path, until the problem changes.
 func TestSaysOnce(t *testing.T) {
 	s := newStation(t)
 	s.write("a", "{")
@@ -276,7 +276,7 @@ func TestSaysOnce(t *testing.T) {
 	}
 }
 
-// POD-068 POD-069: a mirror is made, shows the status, and is made again when it was deleted.
+// POD-068 POD-069: a mirror is created, shows the status, and is recreated after its deletion.
 func TestMirrors(t *testing.T) {
 	s := newStation(t)
 	s.write("a", text("web", "1"))
@@ -307,7 +307,7 @@ func TestMirrors(t *testing.T) {
 		t.Errorf("deleted %v", s.deleted)
 	}
 	s.RemoveMirror("mirror-1")
-	s.SeeMirror(leaving) // the answer to a write that is late
+	s.SeeMirror(leaving) // a late answer to a write
 	if s.mirrors[name] != nil {
 		t.Error("a mirror that is gone came back")
 	}
@@ -321,7 +321,7 @@ func TestMirrors(t *testing.T) {
 	s.expect("run 1")
 }
 
-// A mirror whose name another Pod has is tried again, and people are told.
+// A mirror whose name another Pod has is tried again, and an event reports it.
 func TestMirrorsNameIsTaken(t *testing.T) {
 	s := newStation(t)
 	s.write("a", text("web", "1"))
@@ -336,7 +336,7 @@ func TestMirrorsNameIsTaken(t *testing.T) {
 	}
 }
 
-// A mirror that nothing stands behind goes.
+// A mirror without a static Pod is deleted.
 func TestMirrorOfNothing(t *testing.T) {
 	s := newStation(t)
 	mirror := mirrorOf(podOf(t, text("web", "1")), "node-uid")

@@ -14,8 +14,8 @@ import (
 	"keelson.dev/kit/failpoint"
 )
 
-// What a process that dies at a failpoint is told: its folder of manifests, its records, and of which Pod the runtime
-// has something.
+// The variables for a process that dies at a failpoint: its folder of manifests, its records, and which Pod the
+// runtime has.
 const (
 	doomedFolder  = "STATICPODS_TEST_FOLDER"
 	doomedRecords = "STATICPODS_TEST_RECORDS"
@@ -23,7 +23,7 @@ const (
 )
 
 // TestAgentDiesAtAFailpoint ends an agent by SIGKILL before and after it has written a record. The next one neither
-// starts a Pod twice nor forgets one, and leaves nothing but the records of its Pods.
+// starts a Pod twice nor forgets one, and leaves only the records of its Pods.
 //
 // POD-067 SAF-197
 func TestAgentDiesAtAFailpoint(t *testing.T) {
@@ -39,7 +39,7 @@ func TestAgentDiesAtAFailpoint(t *testing.T) {
 	first := podOf(t, text("web", "1")).UID
 	for _, r := range []struct {
 		name, failpoint string
-		// before is the version that runs, file that which the agent finds when it dies, after what the next one finds.
+		// before is the running version, file what the agent finds when it dies, after what the next one finds.
 		before, file, after string
 		want                []string
 	}{
@@ -55,7 +55,7 @@ func TestAgentDiesAtAFailpoint(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			s := newStation(t)
 			lay := func(version string) {
-				_ = os.Remove(filepath.Join(s.folder, "a")) // it need not be there
+				_ = os.Remove(filepath.Join(s.folder, "a")) // it may be missing
 				if version != "" {
 					put(t, filepath.Join(s.folder, "a"), text("web", version))
 				}
@@ -75,7 +75,7 @@ func TestAgentDiesAtAFailpoint(t *testing.T) {
 			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != unix.SIGKILL {
 				t.Fatalf("the agent ended by %v:\n%s", err, out)
 			}
-			put(t, filepath.Join(s.records, "."+string(first)+".json4711"), "{") // as if killed while it wrote
+			put(t, filepath.Join(s.records, "."+string(first)+".json4711"), "{") // as if killed during the write
 			lay(r.after)
 			s.told, s.pods = nil, nil
 			s = s.next()
@@ -85,7 +85,7 @@ func TestAgentDiesAtAFailpoint(t *testing.T) {
 	}
 }
 
-// next is the agent after one that has died: it knows what is on disk, and what the runtime has.
+// next returns the agent after one that has died: it knows what is on disk, and what the runtime has.
 func (s *station) next() *station {
 	next := stationAt(s.T, s.folder, s.records)
 	next.runs = s.runs
@@ -101,8 +101,8 @@ func (s *station) expectRecords(want int) {
 }
 
 // TestDiskIsFull takes a Pod from its start to its end, with the death of the agent at each step, on a disk without
-// room for any record. Pods run and end all the same, no record is ever half a one, and what could not be written is
-// written when there is room.
+// room for any record. Pods run and end all the same, no record is ever half-written, and what could not be written
+// is written when the disk has room.
 //
 // POD-067
 func TestDiskIsFull(t *testing.T) {
@@ -143,7 +143,7 @@ func TestDiskIsFull(t *testing.T) {
 	fill()
 	s.write("a", text("web", "2"))
 	s.expect("end known 1")
-	s.expectRecords(2) // the filler, and the record as it was
+	s.expectRecords(2) // the filler, and the unchanged record
 	s = s.next()
 	s.expect("run known 1", "end known 1")
 	s.end("1")

@@ -1,5 +1,5 @@
-// Package csifake is a CSI driver for tests: it serves real unix sockets, mounts by a volume.Mounter in memory, and
-// does wrong when it is told to.
+// Package csifake is a CSI driver for tests: it serves real unix sockets, mounts with a volume.Mounter in memory,
+// and misbehaves on demand.
 package csifake
 
 import (
@@ -29,10 +29,10 @@ type Driver struct {
 	Mounter *mountfake.Mounter
 	// Data is the folder that all volumes show.
 	Data string
-	// Before is called with each call of a volume; its error is the answer. Nil for none.
+	// Before is called with each call about a volume; its error is the answer. Nil for none.
 	Before func(ctx context.Context, method string) error
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	calls  []string
 	stages []*csi.NodeStageVolumeRequest
 	pubs   []*csi.NodePublishVolumeRequest
@@ -50,13 +50,13 @@ func New(name, data string, mounter *mountfake.Mounter) *Driver {
 	}
 }
 
-// Serve serves at a socket, which it makes, until the test or stop ends it.
+// Serve serves at a socket, which it creates, until the test or stop ends it.
 func (d *Driver) Serve(t testing.TB, socket string) (stop func()) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(socket), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	// The path may be too long for an address.
+	// The path may be too long for a socket address.
 	folder, err := os.Open(filepath.Dir(socket))
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func (d *Driver) Serve(t testing.TB, socket string) (stop func()) {
 	return stop
 }
 
-// Calls returns the calls of volumes so far, and forgets them.
+// Calls returns the calls about volumes so far, and forgets them.
 func (d *Driver) Calls() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -89,7 +89,7 @@ func (d *Driver) Calls() []string {
 	return calls
 }
 
-// Staged and Published return the requests so far.
+// Staged returns the requests to stage so far.
 func (d *Driver) Staged() []*csi.NodeStageVolumeRequest {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -103,20 +103,20 @@ func (d *Driver) Published() []*csi.NodePublishVolumeRequest {
 	return slices.Clone(d.pubs)
 }
 
-// Told returns what the driver was told of its registration.
+// Told returns the registration statuses that the driver got.
 func (d *Driver) Told() []*registration.RegistrationStatus {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.told)
 }
 
-// GetInfo implements the registration.
+// GetInfo implements registration.RegistrationServer.
 func (d *Driver) GetInfo(context.Context, *registration.InfoRequest) (*registration.PluginInfo, error) {
 	return &registration.PluginInfo{Type: d.Plugin.Type, Name: d.Plugin.Name, Endpoint: d.Plugin.Endpoint,
 		SupportedVersions: d.Plugin.SupportedVersions}, nil
 }
 
-// NotifyRegistrationStatus implements the registration.
+// NotifyRegistrationStatus implements registration.RegistrationServer.
 func (d *Driver) NotifyRegistrationStatus(_ context.Context, status *registration.RegistrationStatus) (
 	*registration.RegistrationStatusResponse, error) {
 	d.mu.Lock()
@@ -125,7 +125,7 @@ func (d *Driver) NotifyRegistrationStatus(_ context.Context, status *registratio
 	return &registration.RegistrationStatusResponse{}, nil
 }
 
-// NodeGetInfo implements the node service.
+// NodeGetInfo implements csi.NodeServer.
 func (d *Driver) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
 	if d.Before != nil {
 		if err := d.Before(ctx, "info"); err != nil {
@@ -135,7 +135,7 @@ func (d *Driver) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*c
 	return d.Info, nil
 }
 
-// NodeGetCapabilities implements the node service.
+// NodeGetCapabilities implements csi.NodeServer.
 func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (
 	*csi.NodeGetCapabilitiesResponse, error) {
 	out := &csi.NodeGetCapabilitiesResponse{}
@@ -156,7 +156,7 @@ func (d *Driver) begin(ctx context.Context, method, volume string) error {
 	return nil
 }
 
-// NodeStageVolume implements the node service.
+// NodeStageVolume implements csi.NodeServer.
 func (d *Driver) NodeStageVolume(ctx context.Context, r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse,
 	error) {
 	d.mu.Lock()
@@ -168,7 +168,7 @@ func (d *Driver) NodeStageVolume(ctx context.Context, r *csi.NodeStageVolumeRequ
 	return &csi.NodeStageVolumeResponse{}, d.mount(r.GetStagingTargetPath())
 }
 
-// NodePublishVolume implements the node service.
+// NodePublishVolume implements csi.NodeServer.
 func (d *Driver) NodePublishVolume(ctx context.Context, r *csi.NodePublishVolumeRequest) (
 	*csi.NodePublishVolumeResponse, error) {
 	d.mu.Lock()
@@ -180,7 +180,7 @@ func (d *Driver) NodePublishVolume(ctx context.Context, r *csi.NodePublishVolume
 	return &csi.NodePublishVolumeResponse{}, d.mount(r.GetTargetPath())
 }
 
-// mount shows the data, once.
+// mount mounts the data, once.
 func (d *Driver) mount(target string) error {
 	if err := os.MkdirAll(target, 0o750); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (d *Driver) mount(target string) error {
 	return d.Mounter.Bind(data, target)
 }
 
-// NodeUnpublishVolume implements the node service.
+// NodeUnpublishVolume implements csi.NodeServer.
 func (d *Driver) NodeUnpublishVolume(ctx context.Context, r *csi.NodeUnpublishVolumeRequest) (
 	*csi.NodeUnpublishVolumeResponse, error) {
 	if err := d.begin(ctx, "unpublish", r.GetVolumeId()); err != nil {
@@ -207,7 +207,7 @@ func (d *Driver) NodeUnpublishVolume(ctx context.Context, r *csi.NodeUnpublishVo
 	return &csi.NodeUnpublishVolumeResponse{}, err
 }
 
-// NodeUnstageVolume implements the node service.
+// NodeUnstageVolume implements csi.NodeServer.
 func (d *Driver) NodeUnstageVolume(ctx context.Context, r *csi.NodeUnstageVolumeRequest) (
 	*csi.NodeUnstageVolumeResponse, error) {
 	if err := d.begin(ctx, "unstage", r.GetVolumeId()); err != nil {
