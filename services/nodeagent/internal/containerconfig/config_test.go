@@ -83,7 +83,7 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// SAF-018, POD-259: process namespaces; POD-006: what is shared with the host.
+// SAF-018, POD-259: process namespaces; POD-006: namespaces shared with the host.
 func TestSandboxNamespaces(t *testing.T) {
 	shared := sandbox(t, named("web", func(s *corev1.PodSpec) { s.ShareProcessNamespace = ptr.To(true) }))
 	if shared.Linux.SecurityContext.NamespaceOptions.Pid != cri.NamespaceMode_POD {
@@ -146,7 +146,7 @@ func TestUserNamespace(t *testing.T) {
 	}
 }
 
-// POD-063: the user and the command that a container is to run with.
+// POD-063: the user and the command of a container.
 func TestContainer(t *testing.T) {
 	pod := named("web", func(s *corev1.PodSpec) {
 		s.TerminationGracePeriodSeconds = ptr.To[int64](11)
@@ -314,7 +314,7 @@ func TestSeccomp(t *testing.T) {
 	}
 }
 
-// SAF-085, SAF-091, SAF-093: limits as the kernel takes them; no memory QoS settings are written.
+// SAF-085, SAF-091, SAF-093: limits in the kernel's form; no memory QoS settings are written.
 func TestResources(t *testing.T) {
 	pod := named("web", func(s *corev1.PodSpec) {
 		s.Containers[0].Resources = corev1.ResourceRequirements{
@@ -353,7 +353,7 @@ func TestHashFollowsTheImage(t *testing.T) {
 	}
 }
 
-// Whoever has processors for himself is bound to them, and not rationed on them; who shares is both.
+// A container with exclusive CPUs is bound to them, without a quota; one that shares has both.
 func TestCPUs(t *testing.T) {
 	for _, r := range []struct {
 		cpus  CPUs

@@ -26,36 +26,36 @@ type ContainerInput struct {
 	Container *corev1.Container
 	// Attempt is the number of earlier instances of this container.
 	Attempt uint32
-	// ImageRef is what the runtime calls the image, Image what its configuration says about the user.
+	// ImageRef is the runtime's name of the image, Image the user in its configuration.
 	ImageRef string
 	Image    ImageUser
 	// Env is the result of podenv.Resolve.
 	Env podenv.Result
-	// Mounts are those of the container's volumes, complete and in order.
+	// Mounts are the container's volume mounts, complete and in order.
 	Mounts []*cri.Mount
-	// VolumeImages are the IDs of the images among them, by the names of the volumes.
+	// VolumeImages maps the names of image volumes among them to the images' IDs.
 	VolumeImages map[string]string
 	// HostsFile and TerminationLog are files on the host; an empty one is not mounted.
 	HostsFile, TerminationLog string
 	Devices                   []*cri.Device
 	CDIDevices                []*cri.CDIDevice
 	UserNamespace             *userns.Range
-	// TargetContainerID lets an ephemeral container see the processes of another instance; empty: it sees its own.
+	// TargetContainerID makes an ephemeral container share the processes of another instance; empty: it sees its own.
 	TargetContainerID string
 	// Annotations are added to those of this package, which they cannot replace.
 	Annotations map[string]string
 	CPUs        CPUs
 }
 
-// CPUs are the processors that a container may use.
+// CPUs are the CPUs that a container may use.
 type CPUs struct {
 	// Set is in the kernel's form, like 0-2,7; empty for all.
 	Set string
-	// Exclusive says that nobody else uses them: time on them is not rationed.
+	// Exclusive means that only this container uses them: it has no CPU quota.
 	Exclusive bool
 }
 
-// Of gives resources the processors.
+// Of adds the CPUs to resources.
 func (c CPUs) Of(r *cri.LinuxContainerResources) *cri.LinuxContainerResources {
 	if c.Exclusive {
 		r.CpuQuota = 0
@@ -64,7 +64,7 @@ func (c CPUs) Of(r *cri.LinuxContainerResources) *cri.LinuxContainerResources {
 	return r
 }
 
-// hostsPath is where a container looks names up.
+// hostsPath is where a container looks up names.
 const hostsPath = "/etc/hosts"
 
 // Container computes the configuration of one container instance.
@@ -101,7 +101,7 @@ func Container(in ContainerInput) (*cri.ContainerConfig, error) {
 	}, nil
 }
 
-// LogFile returns where an instance writes its log, relative to the Pod's LogDir.
+// LogFile returns the path of an instance's log, relative to the Pod's LogDir.
 func LogFile(container string, attempt uint32) string {
 	return fmt.Sprintf("%s/%d.log", container, attempt)
 }
@@ -140,8 +140,8 @@ func variables(env []podenv.Variable) []*cri.KeyValue {
 	return out
 }
 
-// mounts adds the files of every container to those of its volumes. A container that mounts something at /etc/hosts
-// itself keeps it.
+// mounts adds the files of every container to its volume mounts. A container that mounts something at /etc/hosts
+// itself keeps that.
 func mounts(in ContainerInput) []*cri.Mount {
 	out := append([]*cri.Mount(nil), in.Mounts...)
 	if in.HostsFile != "" && !mountsAt(in.Container, hostsPath) {
@@ -155,7 +155,7 @@ func mounts(in ContainerInput) []*cri.Mount {
 	if in.UserNamespace == nil {
 		return out
 	}
-	for i, mount := range out { // owners of files are shifted as the Pod's users are
+	for i, mount := range out { // owners of files are mapped like the Pod's users
 		shifted := proto.CloneOf(mount)
 		shifted.UidMappings, shifted.GidMappings = mapping(in.UserNamespace), mapping(in.UserNamespace)
 		out[i] = shifted
@@ -203,12 +203,12 @@ func Resources(pod *corev1.Pod, container *corev1.Container, node Node) *cri.Lin
 	return out
 }
 
-// Resized computes what changes of the limits of a container that runs.
+// Resized computes the limits that change for a running container.
 func Resized(pod *corev1.Pod, container *corev1.Container, node Node) *cri.LinuxContainerResources {
 	all := Resources(pod, container, node)
 	return &cri.LinuxContainerResources{CpuShares: all.CpuShares, CpuQuota: all.CpuQuota, CpuPeriod: all.CpuPeriod,
 		MemoryLimitInBytes: all.MemoryLimitInBytes, MemorySwapLimitInBytes: all.MemorySwapLimitInBytes}
 }
 
-// pageSize writes a page size as the kernel does: 2Mi is 2MB.
+// pageSize converts a page size to the kernel's form: 2Mi is 2MB.
 func pageSize(size string) string { return strings.TrimSuffix(size, "i") + "B" }

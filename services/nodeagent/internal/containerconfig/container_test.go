@@ -12,7 +12,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podenv"
 )
 
-// The files that every container gets lie behind those of its volumes, and none where the container has its own.
+// The files of every container come after its volumes, and are left out if the container mounts its own.
 func TestMountsOfEveryContainer(t *testing.T) {
 	volume := &cri.Mount{HostPath: "/v", ContainerPath: "/data"}
 	hosts := &cri.Mount{HostPath: "/pods/hosts", ContainerPath: "/etc/hosts"}
@@ -60,7 +60,7 @@ func TestMountsOfEveryContainer(t *testing.T) {
 	}
 }
 
-// What an agent that starts later has to know stands at the instance, and what others add cannot replace it.
+// An instance has the annotations that a later agent needs, and other annotations cannot replace them.
 func TestAnnotationsOfAnInstance(t *testing.T) {
 	config := container(t, named("web", nil), func(in *ContainerInput) {
 		in.Attempt = 0
@@ -139,7 +139,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// A container that asks for no processor weighs the least; zero is an answer of its own.
+// A container that requests no CPU has the least weight; zero is a request of its own.
 func TestCPUOfAContainer(t *testing.T) {
 	list := func(text string) corev1.ResourceList {
 		if text == "" {
@@ -165,7 +165,7 @@ func TestCPUOfAContainer(t *testing.T) {
 	}
 }
 
-// On a host with SELinux the files that the node makes for a container get its label, and elsewhere nothing does.
+// On a host with SELinux the files that the node creates for a container get its label, and on others nothing does.
 func TestLabelsOfTheNodesFiles(t *testing.T) {
 	pod := named("web", func(s *corev1.PodSpec) { s.Containers[0].TerminationMessagePath = "/dev/termination-log" })
 	for _, has := range []bool{true, false} {
@@ -176,7 +176,7 @@ func TestLabelsOfTheNodesFiles(t *testing.T) {
 	}
 }
 
-// Which images an instance has as volumes stands at it, so that they are kept while it is there.
+// An instance lists its image volumes, so that the images are kept while it exists.
 func TestVolumeImagesStandAtTheInstance(t *testing.T) {
 	const key = "nodeagent.keelson.dev/volume-images"
 	config := container(t, named("web", nil), func(in *ContainerInput) {

@@ -1,8 +1,8 @@
-// Package containerconfig computes what a container runtime is asked for: the configuration of a Pod's sandbox and of
-// each container instance. It is pure; files that the configurations mention are made by packages podfiles and volume.
+// Package containerconfig computes the configurations for a container runtime: of a Pod's sandbox and of each
+// container instance. It is pure; packages podfiles and volume create the files that the configurations name.
 //
-// An error is one clear sentence. For a container it is the message of reason CreateContainerConfigError, for a sandbox
-// that of the event FailedCreatePodSandBox.
+// An error is one clear sentence. For a container it is the message of reason CreateContainerConfigError, for a
+// sandbox that of the event FailedCreatePodSandBox.
 //
 //keelson:decision
 package containerconfig
@@ -18,8 +18,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
-// Annotations by which an agent that starts learns how its containers are to be treated, even if their Pod is gone from
-// the API. The names are the field's own.
+// Annotations from which an agent that starts learns how to treat its containers, even if their Pod is gone from
+// the API. The names are the kubelet's.
 const (
 	AnnotationHash                     = "io.kubernetes.container.hash"
 	AnnotationRestartCount             = "io.kubernetes.container.restartCount"
@@ -36,7 +36,7 @@ type Node struct {
 	ClusterDomain string
 	// Resolver is the host's own name resolution.
 	Resolver Resolver
-	// Upstream is what systemd-resolved asks, if the host has it.
+	// Upstream are systemd-resolved's upstream servers, if the host has it.
 	Upstream Resolver
 	// SeccompRoot is the folder of localhost seccomp profiles.
 	SeccompRoot string
@@ -44,21 +44,21 @@ type Node struct {
 	SeccompDefault bool
 	// MemoryCapacity is the node's memory in bytes.
 	MemoryCapacity int64
-	// CgroupV2 reports whether the unified hierarchy is in force.
+	// CgroupV2 reports whether the host uses the unified hierarchy.
 	CgroupV2 bool
-	// SELinux reports whether the host has it.
+	// SELinux reports whether the host has SELinux.
 	SELinux bool
 }
 
-// Hash is the same for two containers that may share one instance: it changes with the fields that can be updated in a
-// running Pod and ask for a new instance.
+// Hash is equal for two containers that may share one instance: it changes with the fields that can be updated in a
+// running Pod and require a new instance.
 func Hash(container *corev1.Container) string {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%q%q", container.Name, container.Image)
 	return strconv.FormatUint(uint64(h.Sum32()), 16)
 }
 
-// podLabels are the labels of sandboxes and containers; a sandbox also carries those of its Pod.
+// podLabels returns the labels of sandboxes and containers; a sandbox also has those of its Pod.
 func podLabels(pod *corev1.Pod) map[string]string {
 	return map[string]string{
 		runtime.LabelPodName:      pod.Name,
@@ -67,7 +67,7 @@ func podLabels(pod *corev1.Pod) map[string]string {
 	}
 }
 
-// int64Value wraps an optional number as CRI wants it.
+// int64Value wraps an optional number as CRI requires.
 func int64Value(value *int64) *cri.Int64Value {
 	if value == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// What a resolver takes at most.
+// The limits of a resolver.
 const (
 	maxServers       = 3
 	maxSearches      = 32
@@ -42,11 +42,12 @@ func ParseResolver(text string) Resolver {
 	return r
 }
 
-// ReasonDNS is the reason of the Warning event about name resolution that had to be cut short.
+// ReasonDNS is the reason of the Warning event about a name resolution that was cut.
 const ReasonDNS = "DNSConfigForming"
 
-// DNS computes the name resolution of a Pod. One that asks for the cluster's DNS where there is none gets the host's.
-// The warning, if any, is the text of an event with reason ReasonDNS: there were more entries than a resolver takes.
+// DNS computes the name resolution of a Pod. A Pod that uses the cluster's DNS gets the host's resolution if the
+// cluster has none. The warning, if any, is the text of an event with reason ReasonDNS: the configuration had more
+// entries than a resolver accepts.
 func DNS(pod *corev1.Pod, node Node) (config *cri.DNSConfig, warning string) {
 	r := Resolver{}
 	switch policy := effectivePolicy(pod); {
@@ -68,11 +69,12 @@ func DNS(pod *corev1.Pod, node Node) (config *cri.DNSConfig, warning string) {
 	return &cri.DNSConfig{Servers: r.Servers, Searches: r.Searches, Options: r.Options}, warning
 }
 
-// nobody is where resolvers ask that know no server. Of a configuration that is empty runtimes make the host's.
+// nobody is the server of Pods without servers. Runtimes replace an empty configuration by the host's.
 const nobody = "127.0.0.1"
 
-// serversOfPods are those of the host's servers that a Pod with a network of its own reaches. Where the host asks a
-// server on its loopback, as with systemd-resolved, a Pod would ask itself: it asks whom that server asks.
+// serversOfPods returns the host's servers that a Pod with a network of its own can reach. If the host uses a
+// server on its loopback interface, as with systemd-resolved, a Pod would ask itself: it gets that server's
+// upstream servers instead.
 func serversOfPods(node Node) []string {
 	if reachable := beyondLoopback(node.Resolver.Servers); len(reachable) > 0 {
 		return reachable
@@ -101,8 +103,8 @@ func effectivePolicy(pod *corev1.Pod) corev1.DNSPolicy {
 	return corev1.DNSClusterFirst
 }
 
-// clusterResolver asks the cluster's servers and lets short names mean the Pod's namespace first, then the cluster,
-// then what they mean on the host.
+// clusterResolver asks the cluster's servers, and resolves short names in the Pod's namespace first, then in the
+// cluster, then as on the host.
 func clusterResolver(namespace string, node Node) Resolver {
 	r := Resolver{Servers: slices.Clone(node.ClusterDNS), Options: []string{"ndots:5"}}
 	if node.ClusterDomain != "" {
@@ -112,7 +114,7 @@ func clusterResolver(namespace string, node Node) Resolver {
 	return r
 }
 
-// add puts the Pod's own entries behind the others; an option replaces one of the same name.
+// add appends the Pod's own entries; an option replaces one of the same name.
 func (r *Resolver) add(config *corev1.PodDNSConfig) {
 	r.Servers = unique(append(r.Servers, config.Nameservers...))
 	r.Searches = unique(append(r.Searches, config.Searches...))
@@ -129,7 +131,7 @@ func (r *Resolver) add(config *corev1.PodDNSConfig) {
 	}
 }
 
-// cut drops what a resolver would not take and says so.
+// cut drops what a resolver would not accept and returns a warning.
 func (r *Resolver) cut() string {
 	var warnings []string
 	if len(r.Servers) > maxServers {

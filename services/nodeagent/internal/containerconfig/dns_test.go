@@ -73,8 +73,8 @@ func TestDNS(t *testing.T) {
 	}
 }
 
-// A Pod with a network of its own never asks the host's loopback, where it would find itself: a cluster's DNS that
-// passes questions on to the host's servers would ask itself for ever.
+// A Pod with a network of its own never asks the host's loopback address, where it would find itself: a cluster's
+// DNS that forwards queries to the host's servers would ask itself forever.
 func TestPodsDoNotAskTheHostsLoopback(t *testing.T) {
 	stub, real := []string{"127.0.0.53"}, []string{"192.0.2.53", "2001:db8::53"}
 	hostNetwork := func(s *corev1.PodSpec) { s.HostNetwork = true }
@@ -90,7 +90,7 @@ func TestPodsDoNotAskTheHostsLoopback(t *testing.T) {
 		{name: "IPv6", host: []string{"::1", "fe80::1%eth0"}, want: []string{"fe80::1%eth0"}},
 		{name: "no other is known", host: stub, want: []string{"127.0.0.1"}},
 		{name: "the stub of a stub", host: stub, upstream: []string{"127.0.0.2"}, want: []string{"127.0.0.1"}},
-		// Of a configuration that is empty the runtime makes the host's.
+		// The runtime would replace an empty configuration by the host's.
 		{name: "none", want: []string{"127.0.0.1"}},
 		{name: "host network", host: stub, upstream: real, change: hostNetwork, want: stub},
 	} {
@@ -115,7 +115,7 @@ func TestParseResolver(t *testing.T) {
 	}
 }
 
-// What a Pod adds to the host's name resolution is not the host's.
+// A Pod's additions do not change the host's name resolution.
 func TestTheHostsResolverStays(t *testing.T) {
 	options := make([]string, 1, 4)
 	options[0] = "timeout:1"
@@ -132,7 +132,7 @@ func TestTheHostsResolverStays(t *testing.T) {
 	}
 }
 
-// A resolver takes 3 servers, 32 search paths and 2048 characters of them.
+// A resolver accepts 3 servers, 32 search paths and 2048 characters of them.
 func TestBoundsOfResolvers(t *testing.T) {
 	paths := func(n, length int) (paths []string) {
 		for i := range n {

@@ -10,11 +10,12 @@ import (
 
 const (
 	maxLabel    = 63
-	maxHostname = 64 // what the kernel takes
+	maxHostname = 64 // the kernel's limit
 )
 
-// Hostname returns the name that the Pod's containers see as their host, and the domain of the Pod's full name, which
-// is empty for a Pod without subdomain. A Pod on the host's network has the host's name: do not ask.
+// Hostname returns the name that the Pod's containers see as their host, and the domain of the Pod's full name,
+// which is empty for a Pod without subdomain. Do not call it for a Pod on the host's network, which has the host's
+// name.
 func Hostname(pod *corev1.Pod, clusterDomain string) (hostname, domain string) {
 	if override := ptr.Deref(pod.Spec.HostnameOverride, ""); override != "" {
 		return override, ""
@@ -29,7 +30,8 @@ func Hostname(pod *corev1.Pod, clusterDomain string) (hostname, domain string) {
 	return hostname, domain
 }
 
-// kernelHostname is the name in force inside: the short one, or the full one if the Pod asks for it and has one.
+// kernelHostname returns the host name inside the Pod: the short one, or the full one if the Pod requests it and
+// has one.
 func kernelHostname(pod *corev1.Pod, clusterDomain string) (string, error) {
 	hostname, domain := Hostname(pod, clusterDomain)
 	if domain == "" || !ptr.Deref(pod.Spec.SetHostnameAsFQDN, false) {
@@ -45,7 +47,7 @@ func kernelHostname(pod *corev1.Pod, clusterDomain string) (string, error) {
 	return full, nil
 }
 
-// shorten cuts a Pod's name to what may be one label of a host name.
+// shorten cuts a Pod's name to the length of one label of a host name.
 func shorten(name string) string {
 	if len(name) <= maxLabel {
 		return name
@@ -53,14 +55,14 @@ func shorten(name string) string {
 	return strings.TrimRight(name[:maxLabel], "-.")
 }
 
-// The first line of /etc/hosts in the field's words: programs look for it before they change the file.
+// The first line of /etc/hosts, the same as the kubelet's: programs look for it before they change the file.
 const (
 	hostsOfPod  = "# Kubernetes-managed hosts file.\n"
 	hostsOfNode = "# Kubernetes-managed hosts file (host network).\n"
 )
 
-// HostsFile returns the contents of the Pod's /etc/hosts. host holds the node's own file and is taken over for Pods on
-// the host's network; ips are the Pod's addresses.
+// HostsFile returns the contents of the Pod's /etc/hosts. host is the node's own file, which Pods on the host's
+// network get; ips are the Pod's addresses.
 func HostsFile(pod *corev1.Pod, ips []string, clusterDomain string, host []byte) []byte {
 	var out strings.Builder
 	if pod.Spec.HostNetwork {

@@ -46,7 +46,7 @@ func TestHostname(t *testing.T) {
 	}
 }
 
-// SET-047: the full name is used only where asked for, and refused where the kernel would not take it.
+// SET-047: the full name is used only if requested, and refused if the kernel would not accept it.
 func TestFullHostname(t *testing.T) {
 	pod := named("web-0", func(s *corev1.PodSpec) { s.Subdomain, s.SetHostnameAsFQDN = "nginx", ptr.To(true) })
 	if got, err := kernelHostname(pod, "kube.local"); got != "web-0.nginx.foo.svc.kube.local" || err != nil {

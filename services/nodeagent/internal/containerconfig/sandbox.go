@@ -23,11 +23,12 @@ type SandboxInput struct {
 	LogDir, CgroupParent string
 	// UserNamespace is the Pod's range of host IDs; nil for a Pod in the host's user namespace.
 	UserNamespace *userns.Range
-	// UserNamespaces reports whether the runtime's handler of the Pod is able to give it one.
+	// UserNamespaces reports whether the runtime handler of the Pod supports user namespaces.
 	UserNamespaces bool
 }
 
-// ErrUserNamespaces says that the Pod must not run on this node, because the runtime would give it the host's users.
+// ErrUserNamespaces means that the Pod must not run on this node, because the runtime would give it the host's
+// users.
 var ErrUserNamespaces = errors.New(
 	"pod asks for a user namespace (hostUsers: false), which this node's container runtime does not support for its " +
 		"runtime class")
@@ -47,7 +48,7 @@ func Sandbox(in SandboxInput) (*cri.PodSandboxConfig, error) {
 	}
 	labels := podLabels(pod)
 	maps.Copy(labels, pod.Labels)
-	maps.Copy(labels, podLabels(pod)) // a Pod's own labels never hide whose sandbox it is
+	maps.Copy(labels, podLabels(pod)) // a Pod's own labels never replace the sandbox's identity
 	config := &cri.PodSandboxConfig{
 		Metadata: &cri.PodSandboxMetadata{Name: pod.Name, Namespace: pod.Namespace, Uid: string(pod.UID),
 			Attempt: in.Attempt},
@@ -74,7 +75,7 @@ func Sandbox(in SandboxInput) (*cri.PodSandboxConfig, error) {
 	return config, nil
 }
 
-// portMappings lists the host ports of all containers. On the host's network there is nothing to map.
+// portMappings lists the host ports of all containers; none on the host's network.
 func portMappings(pod *corev1.Pod) []*cri.PortMapping {
 	var mappings []*cri.PortMapping
 	if pod.Spec.HostNetwork {
@@ -123,7 +124,7 @@ func sandboxSecurity(in SandboxInput) *cri.LinuxSandboxSecurityContext {
 	return security
 }
 
-// namespaces says which namespaces the Pod shares with the host or among its containers.
+// namespaces returns which namespaces the Pod shares with the host or among its containers.
 func namespaces(pod *corev1.Pod, own *userns.Range) *cri.NamespaceOption {
 	options := &cri.NamespaceOption{Network: cri.NamespaceMode_POD, Pid: cri.NamespaceMode_CONTAINER,
 		Ipc: cri.NamespaceMode_POD}
@@ -144,7 +145,7 @@ func namespaces(pod *corev1.Pod, own *userns.Range) *cri.NamespaceOption {
 	return options
 }
 
-// mapping lets ID 0 inside be the first ID of the range on the host.
+// mapping maps ID 0 in the Pod to the first ID of the range on the host.
 func mapping(own *userns.Range) []*cri.IDMapping {
 	return []*cri.IDMapping{{HostId: own.First, ContainerId: 0, Length: own.Length}}
 }
@@ -170,7 +171,7 @@ func sysctls(pod *corev1.Pod) map[string]string {
 	return out
 }
 
-// sandboxResources tells the runtime how large the Pod will be, for runtimes that must know at the start.
+// sandboxResources returns the resources of the whole Pod, for runtimes that must know them at the start.
 func sandboxResources(pod *corev1.Pod) *cri.LinuxContainerResources {
 	options := resource.PodResourcesOptions{ExcludeOverhead: true}
 	requests, limits := resource.PodRequests(pod, options), resource.PodLimits(pod, options)
@@ -192,7 +193,7 @@ func overhead(pod *corev1.Pod) *cri.LinuxContainerResources {
 	}
 }
 
-// LogDir returns the name of the folder of a Pod's logs; it lies under the node's log root.
+// LogDir returns the name of the folder of a Pod's logs, in the node's log root.
 func LogDir(pod *corev1.Pod) string {
 	return fmt.Sprintf("%s_%s_%s", pod.Namespace, pod.Name, pod.UID)
 }

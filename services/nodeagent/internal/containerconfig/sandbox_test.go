@@ -14,7 +14,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/userns"
 )
 
-// A Pod has a user namespace exactly if it asks for one.
+// A Pod has a user namespace exactly if it requests one.
 func TestOwnUsers(t *testing.T) {
 	own := &userns.Range{First: 131072, Length: 65536}
 	for name, row := range map[string]struct {
@@ -38,7 +38,7 @@ func TestOwnUsers(t *testing.T) {
 	}
 }
 
-// POD-061: ports of all containers that ask for one of the host, as they ask.
+// POD-061: the requested host ports of all containers.
 func TestPortMappings(t *testing.T) {
 	ports := func(p ...corev1.ContainerPort) []corev1.Container { return []corev1.Container{{Ports: p}} }
 	pod := named("web", func(s *corev1.PodSpec) {
@@ -55,7 +55,7 @@ func TestPortMappings(t *testing.T) {
 	}
 }
 
-// POD-233: the runtime hears how large the Pod is, and apart from that what it needs itself.
+// POD-233: the runtime gets the size of the Pod, and separately its overhead.
 func TestSandboxResources(t *testing.T) {
 	amounts := func(cpu, memory string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu),
@@ -79,7 +79,8 @@ func TestSandboxResources(t *testing.T) {
 	}
 }
 
-// SAF-018: each pair of switches leads to its own namespaces; processes of the host are seen whatever is shared.
+// SAF-018: each pair of switches leads to its own namespaces; hostPID shows processes of the host regardless of
+// sharing.
 func TestNamespaces(t *testing.T) {
 	const host, pod, alone = cri.NamespaceMode_NODE, cri.NamespaceMode_POD, cri.NamespaceMode_CONTAINER
 	for name, row := range map[string]struct {
@@ -111,7 +112,7 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// What identifies a sandbox is the node's to say; the Pod's own labels and annotations go with it unchanged.
+// The node sets what identifies a sandbox; the Pod's own labels and annotations are added unchanged.
 func TestSandboxIdentity(t *testing.T) {
 	pod := named("web", nil)
 	pod.Labels = map[string]string{"io.kubernetes.pod.name": "forged", "io.kubernetes.pod.namespace": "forged",

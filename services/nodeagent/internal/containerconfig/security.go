@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Paths of a container that show or change the host.
+// Paths in a container that show or change the host.
 var (
 	maskedPaths = []string{
 		"/proc/asound", "/proc/acpi", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
@@ -21,7 +21,7 @@ var (
 	readonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 )
 
-// security is the container's own context over that of its Pod.
+// security combines the container's own context with that of its Pod.
 type security struct {
 	own   *corev1.SecurityContext
 	pod   *corev1.PodSecurityContext
@@ -112,8 +112,8 @@ func (s security) context(in ContainerInput) (*cri.LinuxContainerSecurityContext
 	return context, nil
 }
 
-// setUser names the user in the order of weight: the container, its Pod, its image. A group without a user goes with
-// the image's user.
+// setUser sets the user by precedence: of the container, its Pod, its image. A group without a user is combined
+// with the image's user.
 func (s security) setUser(context *cri.LinuxContainerSecurityContext) {
 	switch user := s.runAsUser(); {
 	case user != nil:
@@ -155,7 +155,7 @@ func (s security) seccomp(node Node) (*cri.SecurityProfile, error) {
 	return &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Unconfined}, nil
 }
 
-// appArmor returns nil where the runtime is to choose.
+// appArmor returns nil if the runtime is to choose.
 func appArmor(profile *corev1.AppArmorProfile) *cri.SecurityProfile {
 	if profile == nil {
 		return nil
@@ -177,7 +177,7 @@ func selinux(options *corev1.SELinuxOptions) *cri.SELinuxOption {
 	return &cri.SELinuxOption{User: options.User, Role: options.Role, Type: options.Type, Level: options.Level}
 }
 
-// podGroups are the further groups of every process of the Pod.
+// podGroups returns the supplemental groups of every process of the Pod.
 func podGroups(pod *corev1.Pod) []int64 {
 	context := pod.Spec.SecurityContext
 	if context == nil {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// secured is the security context of a container that says own, in a Pod that says pod.
+// secured returns the security context of a container with the context own, in a Pod with the context pod.
 func secured(t *testing.T, pod *corev1.PodSecurityContext,
 	own *corev1.SecurityContext) *cri.LinuxContainerSecurityContext {
 	t.Helper()
@@ -19,7 +19,7 @@ func secured(t *testing.T, pod *corev1.PodSecurityContext,
 	}), nil).Linux.SecurityContext
 }
 
-// POD-063: what nobody asks for is not given: a container without a word is neither privileged nor a group's.
+// POD-063: nothing is granted unrequested: a container without a context is neither privileged nor in a group.
 func TestSecurityOfSilence(t *testing.T) {
 	for name, s := range map[string]*cri.LinuxContainerSecurityContext{
 		"nothing": secured(t, nil, nil), "empty": secured(t, &corev1.PodSecurityContext{}, &corev1.SecurityContext{}),
@@ -43,7 +43,7 @@ func TestSecurityOfSilence(t *testing.T) {
 	}
 }
 
-// POD-063: what a container says weighs more than what its Pod says, field by field; zero and false are words too.
+// POD-063: a container's fields win over its Pod's, each separately; zero and false count as set.
 func TestOwnOverPod(t *testing.T) {
 	pod := &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](7), RunAsGroup: ptr.To[int64](8),
 		RunAsNonRoot:    ptr.To(true),
@@ -74,7 +74,7 @@ func TestOwnOverPod(t *testing.T) {
 	}
 }
 
-// POD-063: further groups, and whether those of the image count.
+// POD-063: supplemental groups, and whether those of the image count.
 func TestGroups(t *testing.T) {
 	strict, merge := corev1.SupplementalGroupsPolicyStrict, corev1.SupplementalGroupsPolicyMerge
 	for name, row := range map[string]struct {
@@ -111,7 +111,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// POD-063: the user and group where the container, its Pod and its image say different things.
+// POD-063: the user and group if the container, its Pod and its image differ.
 func TestUserAndGroup(t *testing.T) {
 	seven, www := ImageUser{UID: ptr.To[int64](7)}, ImageUser{Name: "www"}
 	for _, row := range []struct {
@@ -141,7 +141,7 @@ func TestUserAndGroup(t *testing.T) {
 			!sameID(s.RunAsGroup, row.wantGroup) {
 			t.Errorf("%s: user %v or %q, group %v", row.name, s.RunAsUser, s.RunAsUsername, s.RunAsGroup)
 		}
-		// A sandbox has no image of the Pod's: a group needs the Pod's user.
+		// A sandbox does not use the Pod's images: a group needs the Pod's user.
 		whole, wantGroup := sandbox(t, pod).Linux.SecurityContext, row.group
 		if row.user == nil {
 			wantGroup = nil
@@ -156,7 +156,7 @@ func sameID(got *cri.Int64Value, want *int64) bool {
 	return (got == nil) == (want == nil) && (got == nil || got.Value == *want)
 }
 
-// POD-063: profiles that the runtime has, that lie on the node, and none.
+// POD-063: profiles of the runtime, profiles on the node, and none.
 func TestProfiles(t *testing.T) {
 	none := &corev1.SecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: "Unconfined"},
 		AppArmorProfile: &corev1.AppArmorProfile{Type: "Unconfined"}}
@@ -190,7 +190,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// POD-063: rights are what the container says, no more and no fewer.
+// POD-063: capabilities are what the container requests, no more and no fewer.
 func TestRights(t *testing.T) {
 	for name, row := range map[string]struct {
 		own  corev1.SecurityContext

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// safeSysctls act inside one Pod only, so every Pod may set them.
+// safeSysctls affect only one Pod, so every Pod may set them.
 var safeSysctls = []string{
 	"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range",
 	"net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time",
@@ -17,7 +17,8 @@ var safeSysctls = []string{
 }
 
 // CheckSysctls returns why the Pod may not run on this node, or nil. allowed lists further names that the operator
-// permits; one that ends in * permits all names that begin so. The Pod then fails with reason SysctlForbidden.
+// permits; one with a trailing * permits all names with that prefix. The Pod then fails with reason
+// SysctlForbidden.
 func CheckSysctls(pod *corev1.Pod, allowed []string) error {
 	if pod.Spec.SecurityContext == nil {
 		return nil
@@ -46,7 +47,7 @@ func matches(pattern, name string) bool {
 	return pattern == name
 }
 
-// sysctlName writes a name with dots, whichever separator it was given with.
+// sysctlName converts a name to dots, from either separator.
 func sysctlName(name string) string {
 	separator := strings.IndexAny(name, "./")
 	if separator < 0 || name[separator] == '.' {

@@ -39,7 +39,7 @@ func podTrusting(uid types.UID, name, signer string) *corev1.Pod {
 	return pod
 }
 
-// selectLists does what the client in memory leaves out: lists heed the signer in the field selector.
+// selectLists does what the client in memory leaves out: lists obey the signer in the field selector.
 func (r *rig) selectLists(t *testing.T) {
 	r.client.PrependReactor("list", "clustertrustbundles", func(action clienttesting.Action) (bool, runtime.Object,
 		error) {
@@ -73,7 +73,7 @@ func (r *rig) texts(t *testing.T, signer string) (texts []string) {
 	return texts
 }
 
-// A Pod is told of what becomes of the bundles that its volume shows, by name or of a signer, and of no others.
+// A Pod is notified of changes to the bundles that its volume shows, by name or of a signer, and of no others.
 func TestBundlesAreFollowed(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
 		r.selectLists(t)
@@ -123,7 +123,7 @@ func TestBundlesAreFollowed(t *testing.T) {
 				must(nil, bundles.Delete(t.Context(), "mine", metav1.DeleteOptions{}))
 			}, []types.UID{"named", "signer"}, nil},
 		} {
-			synctest.Wait() // until it watches: the client in memory tells a watch nothing of what was there before
+			synctest.Wait() // until it watches: a watch of the client in memory does not include earlier changes
 			step.do()
 			told := r.notifiedPods()
 			slices.Sort(told)
@@ -139,7 +139,7 @@ func TestBundlesAreFollowed(t *testing.T) {
 	}, trustBundle("mine", "", "1"), trustBundle("a", "e.io/s", "1"))
 }
 
-// Nobody asks for bundles as long as no Pod has any, one watch is for all Pods that want the same, and it ends with the
+// Bundles are not read while no Pod uses any, one watch serves all Pods that use the same, and it ends with the
 // last of them.
 func TestBundlesCostWhereTheyAreUsed(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
@@ -171,8 +171,8 @@ func TestBundlesCostWhereTheyAreUsed(t *testing.T) {
 	}, trustBundle("a", "e.io/s", "1"))
 }
 
-// A list that is read again, as whenever a watch ends, is news only if something in it has changed; and one that is
-// empty is news after an error.
+// A list that is read again, as whenever a watch ends, counts as changed only if something in it has changed; an
+// empty list counts as changed after an error.
 func TestBundlesAreReadAgain(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
 		var broken atomic.Bool
@@ -213,7 +213,7 @@ func TestBundlesAreReadAgain(t *testing.T) {
 	})
 }
 
-// What is held is shared with those who read it.
+// bundlesAfter does not change the held list, which others read.
 func TestBundlesAfter(t *testing.T) {
 	held := &certificatesv1.ClusterTrustBundleList{Items: []certificatesv1.ClusterTrustBundle{
 		*trustBundle("a", "s", "1"), *trustBundle("b", "s", "1")}}

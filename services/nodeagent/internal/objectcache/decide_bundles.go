@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// bundlesAfter is the list in which a bundle is added or changed, or from which it is gone. The list that is held, nil
-// for none, stays as it is: others read it.
+// bundlesAfter returns the list after a bundle was added, changed or removed. It does not change the held list, nil
+// for none: others read it.
 func bundlesAfter(held *certificatesv1.ClusterTrustBundleList, event watch.EventType,
 	bundle *certificatesv1.ClusterTrustBundle) *certificatesv1.ClusterTrustBundleList {
 	next := &certificatesv1.ClusterTrustBundleList{}

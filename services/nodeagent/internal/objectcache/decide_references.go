@@ -6,22 +6,22 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// kind is a resource that Pods refer to. Its text is the one that errors about it use.
+// kind is a resource that Pods refer to. Errors about it use its text.
 type kind string
 
 const (
 	configMap             kind = "configmap"
 	secret                kind = "secret"
 	persistentVolumeClaim kind = "persistentvolumeclaim"
-	// persistentVolume has no namespace. No Pod names one: the claims of a Pod do, once they are bound.
+	// persistentVolume has no namespace. Pods name only claims, which name a volume once they are bound.
 	persistentVolume kind = "persistentvolume"
-	// clusterTrustBundle and signerTrustBundles have no namespace. The latter is named by its signer: all the bundles
-	// that it has at a time.
+	// clusterTrustBundle and signerTrustBundles have no namespace. The latter is named by its signer and holds all its
+	// current bundles.
 	clusterTrustBundle kind = "clustertrustbundle"
 	signerTrustBundles kind = "clustertrustbundles of the signer"
 )
 
-// key is one object.
+// key identifies one object.
 type key struct {
 	kind            kind
 	namespace, name string
@@ -53,7 +53,7 @@ func environment(namespace string, container *corev1.Container) map[key]bool {
 	return keys
 }
 
-// collect adds what the cache follows of the references of a Pod in namespace.
+// collect returns a function that adds those references of a Pod in namespace that the cache follows.
 func collect(namespace string, keys map[key]bool) func(podview.Reference) {
 	return func(ref podview.Reference) {
 		switch ref.Resource {

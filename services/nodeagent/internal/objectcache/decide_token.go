@@ -3,7 +3,7 @@ package objectcache
 import "time"
 
 const (
-	// maxTokenAge is when even a token that lives long is renewed.
+	// maxTokenAge is when even a long-lived token is renewed.
 	maxTokenAge = 24 * time.Hour
 	// tokenRetry is how long to wait when a renewal failed and the old token is still good.
 	tokenRetry = 10 * time.Second

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CSIDriver returns what is said of a driver. It is asked for once per volume that is set up, so that it is not
-// followed; neither are the objects that the other methods here return.
+// CSIDriver returns the object of a driver. It is read once per volume that is set up, so it is not followed;
+// neither are the objects that the other methods here return.
 func (c *Cache) CSIDriver(ctx context.Context, name string) (*storagev1.CSIDriver, error) {
 	return c.client.StorageV1().CSIDrivers().Get(ctx, name, metav1.GetOptions{})
 }
@@ -25,7 +25,7 @@ func (c *Cache) ResourceClaim(ctx context.Context, namespace, name string) (*res
 	return c.client.ResourceV1().ResourceClaims(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// DriverSecret returns what the driver of a volume of the node's Pods identifies itself with.
+// DriverSecret returns the credentials for the driver of a volume of the node's Pods.
 func (c *Cache) DriverSecret(ctx context.Context, ref corev1.SecretReference) (*corev1.Secret, error) {
 	return c.client.CoreV1().Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 }

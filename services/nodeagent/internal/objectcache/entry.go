@@ -24,8 +24,8 @@ const (
 	lastPause  = 30 * time.Second
 )
 
-// entry follows one object, or one list of objects. It reads it, then watches it from there on, and reads again
-// whenever the watch cannot go on.
+// entry follows one object, or one list of objects. It reads it, then watches it from that version on, and reads it
+// again whenever the watch cannot go on.
 type entry struct {
 	key     key
 	from    resource
@@ -33,7 +33,7 @@ type entry struct {
 	changed func(types.UID)
 	read    chan struct{} // closed after the first answer
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	pods   map[types.UID]bool
 	object runtime.Object
 	err    error
@@ -78,13 +78,13 @@ func (e *entry) run(ctx context.Context) {
 		if time.Since(started) > lastPause {
 			pause = firstPause
 		}
-		sleep(ctx, pause) // a server that ends watches at once is not asked in a tight loop
+		sleep(ctx, pause) // not a tight loop if a server ends watches at once
 		pause = min(2*pause, lastPause)
 	}
 }
 
-// watch stores what it sees and returns when the watch has ended. It starts after the given version, or with the
-// present state when there is none.
+// watch stores the changes and returns when the watch has ended. It starts after the given version; without one,
+// with the present state.
 func (e *entry) watch(ctx context.Context, version string) {
 	events, err := e.from.watch(ctx, metav1.ListOptions{
 		FieldSelector:       e.from.selector.String(),
@@ -108,7 +108,7 @@ func (e *entry) watch(ctx context.Context, version string) {
 	}
 }
 
-// apply stores what an event says, and reports whether the watch can go on.
+// apply stores the result of an event, and reports whether the watch can go on.
 func (e *entry) apply(event watch.Event) bool {
 	switch event.Type {
 	case watch.Added, watch.Modified, watch.Deleted:
@@ -120,7 +120,7 @@ func (e *entry) apply(event watch.Event) bool {
 	return true
 }
 
-// store keeps the object (nil: it does not exist) and notifies the Pods if it is another one than before.
+// store keeps the object (nil: it does not exist) and notifies the Pods if it has changed.
 func (e *entry) store(object runtime.Object) {
 	e.mu.Lock()
 	first := e.object == nil && e.err == nil
@@ -146,7 +146,7 @@ func (e *entry) store(object runtime.Object) {
 	}
 }
 
-// fail answers with an error as long as the object has never been read; later the last known object stays.
+// fail stores an error while the object has never been read; later the last known object stays.
 func (e *entry) fail(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
@@ -162,8 +162,8 @@ func (e *entry) fail(ctx context.Context, err error) {
 	e.err = err
 }
 
-// identity is the same for two states of an object, or of a list, that are equal to a reader. That of a list does not
-// tell its version, which is another one whenever it is read.
+// identity is equal for two states of an object, or of a list, that are equal to a reader. It does not include a
+// list's version, which is different at each read.
 func identity(object runtime.Object) string {
 	if object == nil {
 		return ""
@@ -191,7 +191,7 @@ func resourceVersion(object runtime.Object) string {
 	return accessor.GetResourceVersion()
 }
 
-// immutable reports whether nothing more of the object is to be known: of a volume that is whether it is bound.
+// immutable reports whether the object will not change any more: a volume once it is bound.
 func immutable(object runtime.Object) bool {
 	switch object := object.(type) {
 	case *corev1.ConfigMap:

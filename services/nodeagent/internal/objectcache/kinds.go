@@ -12,23 +12,23 @@ import (
 	certificatesclient "k8s.io/client-go/kubernetes/typed/certificates/v1"
 )
 
-// resource is how what a key names is read: an object, or a list of objects.
+// resource is how the object or list that a key names is read.
 type resource struct {
 	get   func(ctx context.Context) (runtime.Object, error)
 	watch func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
-	// selector is what the watch is about.
+	// selector selects what is watched.
 	selector fields.Selector
-	// after is what an event that tells of an object makes of what is held; nil: it does not exist.
+	// after returns the held object after an event; nil: it does not exist.
 	after func(held runtime.Object, event watch.Event) runtime.Object
 }
 
-// typed is what a client of one kind has.
+// typed is the part of a client of one kind that the cache uses.
 type typed[T runtime.Object] interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// resourceOf returns how what the key names is read.
+// resourceOf returns how the object that the key names is read.
 func resourceOf(client kubernetes.Interface, key key) resource {
 	core, bundles := client.CoreV1(), client.CertificatesV1().ClusterTrustBundles()
 	switch key.kind {
@@ -67,7 +67,7 @@ func read[T runtime.Object](from typed[T], name string) resource {
 	}
 }
 
-// readSigner reads all the bundles of a signer as one list.
+// readSigner reads all bundles of a signer as one list.
 func readSigner(from certificatesclient.ClusterTrustBundleInterface, signer string) resource {
 	selector := fields.OneTermEqualSelector("spec.signerName", signer)
 	return resource{

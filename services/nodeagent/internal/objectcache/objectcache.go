@@ -1,7 +1,8 @@
-// Package objectcache gives a node the ConfigMaps, Secrets, claims with their PersistentVolumes, ClusterTrustBundles
-// and service account tokens that its Pods refer to, and no others: each object is read and watched by its name, and
-// the bundles of a signer by the signer's, while a registered Pod refers to it. So a node needs get and watch on single
-// objects only, but for bundles, and its cost follows the number of different objects, not the size of the cluster.
+// Package objectcache provides a node with the ConfigMaps, Secrets, claims with their PersistentVolumes,
+// ClusterTrustBundles and service account tokens that its Pods refer to, and no others: while a registered Pod
+// refers to it, each object is read and watched by its name, and the bundles of a signer by the signer's. So a node
+// needs get and watch only on single objects, except for bundles, and its cost depends on the number of different
+// objects, not on the size of the cluster.
 package objectcache
 
 import (
@@ -18,7 +19,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podenv"
 )
 
-// Cache holds the objects. It implements volume.Sources and is safe for concurrent use. Objects that it returns are
+// Cache holds the objects. It implements volume.Sources and is safe for concurrent use. The returned objects are
 // shared: never change them.
 type Cache struct {
 	client  kubernetes.Interface
@@ -27,14 +28,14 @@ type Cache struct {
 	ctx     context.Context //nolint:containedctx // the life of all watches, not of one call
 	running sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows; entries have a lock of their own, taken after this one
+	mu      sync.Mutex // guards the fields below; entries have a lock of their own, locked after this one
 	pods    map[types.UID]map[key]bool
 	entries map[key]*entry
 }
 
-// New makes a cache whose watches end with ctx (Wait waits for them). changed is called, on a goroutine of the cache
-// and without any lock, for each registered Pod one of whose objects has changed after it was first read; it must not
-// block.
+// New returns a cache whose watches end with ctx (Wait waits for them). changed is called, on a goroutine of the
+// cache and without any lock, for each registered Pod with an object that has changed after it was first read; it
+// must not block.
 func New(ctx context.Context, client kubernetes.Interface, changed func(pod types.UID)) *Cache {
 	return &Cache{
 		client: client, changed: changed, ctx: ctx,
@@ -44,7 +45,7 @@ func New(ctx context.Context, client kubernetes.Interface, changed func(pod type
 }
 
 // Register makes the cache follow what the Pod refers to now, and stop following what only an earlier version of it
-// named. The volumes of its claims it follows until Unregister.
+// named. The volumes of its claims are followed until Unregister.
 func (c *Cache) Register(pod *corev1.Pod) {
 	wanted := references(pod)
 	c.mu.Lock()
@@ -155,7 +156,7 @@ func (c *Cache) RuntimeHandler(ctx context.Context, class string) (string, error
 	return found.Handler, nil
 }
 
-// get waits for the first answer of the API server, whatever it is, unless ctx ends before.
+// get waits for the first answer of the API server, which may be an error, unless ctx ends before.
 func (c *Cache) get(ctx context.Context, key key) (any, error) {
 	c.mu.Lock()
 	e := c.entries[key]
@@ -171,8 +172,8 @@ func (c *Cache) get(ctx context.Context, key key) (any, error) {
 	}
 }
 
-// Environment looks up all that the container's environment refers to, in the form that podenv.Input takes. Register
-// the Pod first.
+// Environment returns all that the container's environment refers to, in the form of podenv.Input. Register the Pod
+// first.
 func (c *Cache) Environment(ctx context.Context, pod *corev1.Pod,
 	container *corev1.Container) (map[string]podenv.Object[corev1.ConfigMap], map[string]podenv.Object[corev1.Secret]) {
 	configMaps, secrets := map[string]podenv.Object[corev1.ConfigMap]{}, map[string]podenv.Object[corev1.Secret]{}

@@ -51,7 +51,7 @@ func run(t *testing.T, test func(t *testing.T, r *rig), objects ...runtime.Objec
 	})
 }
 
-// watch does what the client in memory leaves out: it heeds the name, or the signer, in the field selector.
+// watch does what the client in memory leaves out: it obeys the name, or the signer, in the field selector.
 func (r *rig) watch(action clienttesting.Action) (bool, watch.Interface, error) {
 	restrictions := action.(clienttesting.WatchAction).GetWatchRestrictions()
 	selector := restrictions.Fields
@@ -64,7 +64,7 @@ func (r *rig) watch(action clienttesting.Action) (bool, watch.Interface, error) 
 	}), nil
 }
 
-// selectable are the fields by which the cache watches.
+// selectable returns the fields by which the cache watches.
 func selectable(object runtime.Object) fields.Set {
 	set := fields.Set{}
 	if accessor, err := meta.Accessor(object); err == nil {
@@ -147,7 +147,7 @@ func TestMissingObjectsAppearAndDisappear(t *testing.T) {
 			err.Error() != `configmap "one" not found` {
 			t.Fatalf("got %v", err)
 		}
-		synctest.Wait() // until it watches: the client in memory tells a watch nothing of what was there before
+		synctest.Wait() // until it watches: a watch of the client in memory does not include earlier changes
 		if _, err := r.client.CoreV1().ConfigMaps("ns").Create(t.Context(), configMapWith("one", "1", "x"),
 			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func TestMissingObjectsAppearAndDisappear(t *testing.T) {
 	})
 }
 
-// One watch per object, whatever the number of Pods; none when no Pod is left; never a list.
+// One watch per object, for any number of Pods; none when no Pod is left; never a list.
 func TestReferencesAreCounted(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
 		for _, uid := range []types.UID{"a", "b", "c"} {
@@ -248,7 +248,7 @@ func TestGetEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// issue makes the fake client give out numbered tokens of the asked lifetime.
+// issue makes the fake client issue numbered tokens of the requested lifetime.
 func (r *rig) issue(t *testing.T) (count *int, fail *error) {
 	count, fail = new(int), new(error)
 	r.client.PrependReactor("create", "serviceaccounts/token", func(action clienttesting.Action) (bool, runtime.Object,
@@ -269,7 +269,7 @@ func (r *rig) issue(t *testing.T) (count *int, fail *error) {
 	return count, fail
 }
 
-// POD-212: tokens are renewed after 80 % of their life, and a failed renewal does not take a good token away.
+// POD-212: tokens are renewed after 80 % of their life, and a failed renewal does not remove a valid token.
 func TestTokens(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
 		_, fail := r.issue(t)
@@ -364,7 +364,7 @@ func TestReferences(t *testing.T) {
 // pass lets time go by in the bubble of a test.
 func pass(d time.Duration) { <-time.After(d) }
 
-// A claim is followed as long as a Pod names it, its volume until it is bound; both by name, never by a list.
+// A claim is followed while a Pod names it, its volume until it is bound; both by name, never by a list.
 func TestClaimsAndVolumes(t *testing.T) {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: "ns", UID: "c"}}
 	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv", UID: "v", ResourceVersion: "1"}}

@@ -16,7 +16,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume"
 )
 
-// tokens keeps the tokens that were issued for Pods, so that setting a volume up again asks for none.
+// tokens keeps the tokens that were issued for Pods, so that setting up a volume again requests none.
 type tokens struct {
 	client kubernetes.Interface
 	mu     sync.Mutex // guards held
@@ -35,8 +35,8 @@ type held struct {
 	expires time.Time
 }
 
-// ServiceAccountToken implements volume.Sources. If a renewal fails while the old token is still good, the old one is
-// returned and is to be renewed soon.
+// ServiceAccountToken implements volume.Sources. If a renewal fails while the old token is still valid, it returns
+// the old one, to be renewed soon.
 func (c *Cache) ServiceAccountToken(ctx context.Context, pod *corev1.Pod, audience string,
 	lifetime time.Duration) (volume.Token, error) {
 	key := tokenKey{pod.UID, pod.Spec.ServiceAccountName, audience, lifetime}

@@ -11,16 +11,16 @@ import (
 	"keelson.dev/services/nodeagent/internal/userns"
 )
 
-// getsubids is the program that knows the subordinate IDs of a user, wherever the host keeps them.
+// getsubids is the program that reads a user's subordinate IDs, wherever the host keeps them.
 const getsubids = "getsubids"
 
-// HostRange returns the host IDs that Pods with user namespaces are given. A host that has the user userns.User and the
-// program getsubids says which they are; a wrong answer is an error. Any other host gets userns.Default.
+// HostRange returns the host IDs for Pods with user namespaces. On a host with the user userns.User and the program
+// getsubids they come from there; a wrong answer is an error. Any other host gets userns.Default.
 func HostRange(ctx context.Context, maxPods int) (userns.Range, error) {
 	return hostRange(ctx, maxPods, user.Lookup)
 }
 
-// hostRange is HostRange with the host's way to look a user up.
+// hostRange is HostRange with a function that looks up a user.
 func hostRange(ctx context.Context, maxPods int, lookup func(name string) (*user.User, error)) (userns.Range, error) {
 	if _, err := lookup(userns.User); err != nil {
 		if unknown := user.UnknownUserError(""); errors.As(err, &unknown) {

@@ -37,10 +37,10 @@ func TestSubordinates(t *testing.T) {
 	}
 }
 
-// SAF-101, SAF-102: a custom range needs the user kubelet, the program getsubids and ranges of that user. Where one of
-// them is missing the default range holds; where they are there and wrong, no range is guessed.
+// SAF-101, SAF-102: a custom range needs the user kubelet, the program getsubids and ranges of that user. If one of
+// them is missing, the default range applies; if they exist and are wrong, no range is guessed.
 func TestHostRange(t *testing.T) {
-	// The host's answer for kubelet alone: another user has other IDs.
+	// The host answers only for kubelet: another user has other IDs.
 	const mine = `[ "$*" = kubelet ] || [ "$*" = "-g kubelet" ] || { echo "0: $* 7 7"; exit; }
 `
 	defaults := userns.Range{First: 65536, Length: 7208960}
@@ -87,7 +87,7 @@ echo "0: kubelet $f 7208960"`, userns.Range{}, "same range"},
 	}
 }
 
-// SAF-102: a host that cannot say whether the user exists gets no range.
+// SAF-102: a host that cannot report whether the user exists gets no range.
 func TestHostRangeWithoutAnswer(t *testing.T) {
 	program(t, "echo '0: kubelet 655360 7208960'")
 	broken := func(string) (*user.User, error) { return nil, errors.New("no answer") }

@@ -44,12 +44,12 @@ func (r Root) Volume(uid types.UID, kind, name string) string {
 	return filepath.Join(r.Pod(uid), "volumes", kind, name)
 }
 
-// SubPath returns where the part of a volume that the container's mount number index asks for is bound.
+// SubPath returns where the part of a volume for the container's mount number index is bound.
 func (r Root) SubPath(uid types.UID, container string, index int) string {
 	return filepath.Join(r.SubPaths(uid), container, strconv.Itoa(index))
 }
 
-// SubPaths returns the folder of all that SubPath returns for a Pod.
+// SubPaths returns the folder of all SubPath paths of a Pod.
 func (r Root) SubPaths(uid types.UID) string { return filepath.Join(r.Pod(uid), "subpaths") }
 
 // Hosts returns the file that is /etc/hosts in the Pod.
@@ -72,7 +72,7 @@ func (r Root) ContainerLog(pod *corev1.Pod, container string, attempt uint32) st
 
 func (r Root) pods() string { return filepath.Join(r.Dir, "pods") }
 
-// List returns the Pods that have a folder: also those that the API has forgotten.
+// List returns the Pods that have a folder, also those that the API has forgotten.
 func (r Root) List() ([]types.UID, error) {
 	entries, err := os.ReadDir(r.pods())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,7 +90,7 @@ func (r Root) List() ([]types.UID, error) {
 	return uids, nil
 }
 
-// Make makes the folders of a Pod and of its logs. It is idempotent.
+// Make creates the folders of a Pod and of its logs. It is idempotent.
 func (r Root) Make(pod *corev1.Pod) error {
 	if err := os.MkdirAll(r.Pod(pod.UID), 0o750); err != nil {
 		return fmt.Errorf("making the pod's folder: %w", err)
@@ -101,8 +101,8 @@ func (r Root) Make(pod *corev1.Pod) error {
 	return nil
 }
 
-// MakeLogs makes the folder of one container's logs, which the runtime expects, and takes away what stands in place of
-// the next instance's log: the runtime would open it whatever it is. It is idempotent.
+// MakeLogs creates the folder of one container's logs, which the runtime requires, and removes anything but a file
+// at the path of the next instance's log: the runtime would open it. It is idempotent.
 func (r Root) MakeLogs(pod *corev1.Pod, container string, attempt uint32) error {
 	path := r.ContainerLog(pod, container, attempt)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -122,7 +122,7 @@ func (r Root) MakeLogs(pod *corev1.Pod, container string, attempt uint32) error 
 	return nil
 }
 
-// RemoveLogs removes the logs of all instances of a Pod, of which nothing but the UID may be known. It is idempotent.
+// RemoveLogs removes the logs of all instances of a Pod, of which only the UID may be known. It is idempotent.
 func (r Root) RemoveLogs(pod *corev1.Pod) error {
 	entries, err := os.ReadDir(r.LogDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -139,7 +139,7 @@ func (r Root) RemoveLogs(pod *corev1.Pod) error {
 	return errors.Join(problems...)
 }
 
-// Logged returns the Pods that have a folder of logs: also those that the API has forgotten.
+// Logged returns the Pods that have a folder of logs, also those that the API has forgotten.
 func (r Root) Logged() ([]types.UID, error) {
 	entries, err := os.ReadDir(r.LogDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -154,7 +154,7 @@ func (r Root) Logged() ([]types.UID, error) {
 	return uids, nil
 }
 
-// loggedBy returns the Pod of a folder of logs: <namespace>_<name>_<uid>, none of which holds an underscore.
+// loggedBy returns the Pod of a folder of logs: <namespace>_<name>_<uid>, none of which contains an underscore.
 func loggedBy(folder string) (types.UID, bool) {
 	parts := strings.Split(folder, "_")
 	if len(parts) != 3 || parts[2] == "" {
@@ -172,7 +172,7 @@ func (r Root) WriteHosts(uid types.UID, contents []byte) (path string, err error
 		return "", fmt.Errorf("opening the pod's hosts file: %w", err)
 	}
 	defer file.Close()
-	// Containers may write to it: what has another length is not read.
+	// Containers may write to it: a file of another length is not read.
 	if info, err := file.Stat(); err == nil && info.Size() == int64(len(contents)) {
 		if old, err := io.ReadAll(io.LimitReader(file, info.Size())); err == nil && bytes.Equal(old, contents) {
 			return path, nil
@@ -190,8 +190,7 @@ func (r Root) WriteHosts(uid types.UID, contents []byte) (path string, err error
 	return path, nil
 }
 
-// MakeTerminationLog makes the empty file for an instance's termination message, writable for whichever user it runs
-// as.
+// MakeTerminationLog creates the empty file for an instance's termination message, writable for any user.
 func (r Root) MakeTerminationLog(uid types.UID, container string, attempt uint32) (path string, err error) {
 	path = r.TerminationLog(uid, container, attempt)
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
@@ -208,20 +207,20 @@ func (r Root) MakeTerminationLog(uid types.UID, container string, attempt uint32
 	return path, nil
 }
 
-// How much of termination messages is kept: of one, and of all containers of a Pod together, since its status holds
+// The limits of termination messages: of one, and of all containers of a Pod together, since its status contains
 // them.
 const (
 	maxTerminationMessage  = 4096
 	maxTerminationMessages = 12 << 10
 )
 
-// MaxTerminationMessage is how much of a termination message is kept of each of so many containers.
+// MaxTerminationMessage returns how much of a termination message is kept for each of that many containers.
 func MaxTerminationMessage(containers int) int {
 	return min(maxTerminationMessage, maxTerminationMessages/max(containers, 1))
 }
 
-// ReadTerminationMessage returns what an instance left in its file, cut at limit bytes. A file that is not there is an
-// empty message.
+// ReadTerminationMessage returns what an instance left in its file, cut at limit bytes. A missing file is an empty
+// message.
 func (r Root) ReadTerminationMessage(path string, limit int) (string, error) {
 	if path == "" {
 		return "", nil
@@ -241,7 +240,7 @@ func (r Root) ReadTerminationMessage(path string, limit int) (string, error) {
 	return wholeRunes(text, limit), nil
 }
 
-// wholeRunes drops a character that was cut off at the end.
+// wholeRunes drops a character that was cut at the end.
 func wholeRunes(text []byte, limit int) string {
 	if len(text) < limit {
 		return string(text)

@@ -117,7 +117,8 @@ func TestMaxTerminationMessage(t *testing.T) {
 	}
 }
 
-// POD-088: whatever a container puts in place of its termination log is no message, and nobody waits for it.
+// POD-088: anything but a file at the path of a container's termination log is no message, and nothing blocks on
+// it.
 func TestTerminationMessageIsAPlainFile(t *testing.T) {
 	for name, lay := range plainfiletest.Traps {
 		t.Run(name, func(t *testing.T) {
@@ -174,8 +175,8 @@ func TestHostsOfAnySize(t *testing.T) {
 	}
 }
 
-// What stands in place of the log of the next instance goes: the runtime would open it. A file stays: it is the
-// instance's.
+// Anything but a file at the path of the next instance's log is removed: the runtime would open it. A file stays:
+// it is the instance's log.
 func TestMakeLogsClearsTheWay(t *testing.T) {
 	for name, lay := range plainfiletest.Traps {
 		t.Run(name, func(t *testing.T) {
@@ -262,8 +263,8 @@ func TestBadRangeRecordsAreReported(t *testing.T) {
 	}
 }
 
-// Logs of a Pod of which only the UID is known, because the API forgot it while no agent ran, are found and removed;
-// those of others, and what is no Pod's, stay.
+// Logs of a Pod of which only the UID is known, because the API forgot it while no agent ran, are found and
+// removed; those of other Pods, and other files, stay.
 func TestLogsOfForgottenPods(t *testing.T) {
 	root := newRoot(t)
 	for _, folder := range []string{"ns_web_u-1", "ns_api_u-2", "other", "a_b_c_d"} {
@@ -301,7 +302,7 @@ func TestRemoveWhatIsDeepAndWide(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A name that is taken already is not replaced when a folder is moved up.
+	// An existing name is not replaced when a folder is moved up.
 	if err := os.Mkdir(filepath.Join(dir, ".deep-1"), 0o755); err != nil {
 		t.Fatal(err)
 	}

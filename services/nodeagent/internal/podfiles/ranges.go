@@ -17,8 +17,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/wholefile"
 )
 
-// UserRanges hands out ranges of host IDs to Pods and remembers them in the Pods' folders, so that a nodeagent that
-// starts again never gives a living Pod's IDs away. It is safe for concurrent use.
+// UserRanges assigns ranges of host IDs to Pods and records them in the Pods' folders, so that a restarted
+// nodeagent never gives the IDs of a living Pod to another one. It is safe for concurrent use.
 type UserRanges struct {
 	root Root
 	mu   sync.Mutex
@@ -54,7 +54,7 @@ func OpenUserRanges(root Root, whole userns.Range) (*UserRanges, error) {
 	return ranges, errors.Join(problems...)
 }
 
-// Assign returns the Pod's range; it is on disk before it is returned. The Pod's folder must exist.
+// Assign returns the Pod's range, after writing it to disk. The Pod's folder must exist.
 func (u *UserRanges) Assign(uid types.UID) (*userns.Range, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -78,7 +78,7 @@ func (u *UserRanges) Assign(uid types.UID) (*userns.Range, error) {
 	return &assigned, nil
 }
 
-// Release frees the range of a Pod of which nothing runs any more; its record goes with its folder.
+// Release frees the range of a Pod of which nothing runs any more; its record is removed with its folder.
 func (u *UserRanges) Release(uid types.UID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -87,7 +87,7 @@ func (u *UserRanges) Release(uid types.UID) {
 
 func (u *UserRanges) file(uid types.UID) string { return filepath.Join(u.root.Pod(uid), "userns.json") }
 
-// maxRecord is more than any record has.
+// maxRecord is more than the size of any record.
 const maxRecord = 1 << 10
 
 func (u *UserRanges) load(uid types.UID) (rangeRecord, error) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Remove removes a Pod's folder with all that is in it, so it must be the last to go. A mount below is an error, and
-// what lies in it stays. A folder that is not there is no error.
+// Remove removes a Pod's folder with all contents, so it must come last. A mount in it is an error, and the mount's
+// contents stay. A missing folder is no error.
 func (r Root) Remove(uid types.UID) error {
 	if err := RemoveTree(r.Pod(uid)); err != nil {
 		return fmt.Errorf("removing the pod's folder: %w", err)
@@ -22,16 +22,16 @@ func (r Root) Remove(uid types.UID) error {
 	return nil
 }
 
-// A Pod may have made folders that are nested without end, or one with any number of entries: how deep they are
-// followed at a time and how many names are in memory is bounded.
+// A Pod may have created folders that are nested without end, or one with any number of entries: the depth followed
+// at a time and the number of names in memory are bounded.
 const (
 	deepest     = 200
 	namesAtOnce = 1000
 )
 
-// RemoveTree removes a folder, whose parent is the agent's own, with all that is in it and refuses to enter a mount,
-// bind mounts of the same file system included. It follows no symbolic link. Nobody may write in it meanwhile. A folder
-// that is not there is no error.
+// RemoveTree removes a folder, whose parent is the agent's own, with all contents, and refuses to enter a mount,
+// including bind mounts of the same file system. It follows no symbolic link. No other process may write in it
+// meanwhile. A missing folder is no error.
 func RemoveTree(dir string) error {
 	parent, err := os.Open(filepath.Dir(dir)) //nolint:forbidigo // the folder above is the agent's own
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,12 +54,12 @@ type remover struct {
 	mount uint64
 	// path leads to the folder that is being emptied, from the parent of the tree.
 	path []string
-	// top is the tree's own folder, into which moved folders were taken out of the deep.
+	// top is the tree's own folder, into which deeply nested folders are moved.
 	top   *os.File
 	moved int
 }
 
-// at names an entry of the folder that is being emptied.
+// at returns the path of an entry of the folder that is being emptied.
 func (r *remover) at(name string) string { return filepath.Join(append(slices.Clip(r.path), name)...) }
 
 // entry removes one entry of an open folder.
@@ -86,7 +86,7 @@ func (r *remover) entry(parent *os.File, name string) error {
 	return r.folder(parent, name)
 }
 
-// raise moves a folder to the top of the tree, where its turn comes again.
+// raise moves a folder to the top of the tree, to be removed there.
 func (r *remover) raise(parent *os.File, name string) error {
 	for {
 		r.moved++
@@ -141,14 +141,15 @@ func (r *remover) empty(dir *os.File) error {
 		if err := errors.Join(problems...); err != nil {
 			return err
 		}
-		// Where the next names are is uncertain when others have gone.
+		// The position of the next names is uncertain after removals.
 		if _, err := dir.Seek(0, io.SeekStart); err != nil {
 			return fmt.Errorf("reading %s again: %w", r.at(""), err)
 		}
 	}
 }
 
-// mountOf returns the identity of the mount that an entry of an open folder (or, with an empty name, the folder) is in.
+// mountOf returns the identity of the mount that an entry of an open folder (or, with an empty name, the folder) is
+// in.
 func mountOf(dir *os.File, name string) (uint64, error) {
 	var stat unix.Statx_t
 	err := unix.Statx(int(dir.Fd()), name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &stat)

@@ -27,7 +27,7 @@ type checker struct {
 	version  string
 }
 
-// check runs the probe once, within its time-out, and returns the outcome with a message for whoever looks into it.
+// check runs the probe once, within its time-out, and returns the outcome with a message for people.
 func (c *checker) check(ctx context.Context, target Target, probe *corev1.Probe) (Outcome, string) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout(probe))
 	defer cancel()
@@ -44,7 +44,8 @@ func (c *checker) check(ctx context.Context, target Target, probe *corev1.Probe)
 	return Unknown, "probe names no diagnostic: set exec, httpGet, tcpSocket or grpc"
 }
 
-// exec succeeds with exit status 0. A command that takes too long fails; one that cannot be run tells nothing.
+// exec succeeds with exit status 0. A command that takes too long fails; one that cannot be run has the outcome
+// Unknown.
 func (c *checker) exec(ctx context.Context, target Target, probe *corev1.Probe) (Outcome, string) {
 	timeout := Timeout(probe)
 	result, err := c.executor.ExecSync(ctx, target.ContainerID, probe.Exec.Command, timeout)
@@ -61,8 +62,8 @@ func (c *checker) exec(ctx context.Context, target Target, probe *corev1.Probe) 
 	return Success, result.Output()
 }
 
-// httpGet succeeds with a status code from 200 to 399. A redirect that is not followed leads elsewhere: what is there
-// may be well or not, and the container told nothing of itself.
+// httpGet succeeds with a status code from 200 to 399. A redirect that is not followed is a Warning: it leads to
+// another host, and the container reported nothing of itself.
 func (c *checker) httpGet(ctx context.Context, target Target, get *corev1.HTTPGetAction) (Outcome, string) {
 	request, err := handlers.Request(ctx, get, target.Container, target.IP, c.version)
 	if err != nil {
@@ -80,7 +81,7 @@ func (c *checker) httpGet(ctx context.Context, target Target, get *corev1.HTTPGe
 	return Failure, fmt.Sprintf("HTTP probe failed with statuscode: %d", code)
 }
 
-// tcpSocket succeeds when a connection can be opened, whatever becomes of it.
+// tcpSocket succeeds when a connection can be opened, even if it is closed at once.
 func (c *checker) tcpSocket(ctx context.Context, target Target, socket *corev1.TCPSocketAction) (Outcome, string) {
 	port, err := handlers.Port(socket.Port, target.Container)
 	if err != nil {

@@ -130,7 +130,7 @@ func TestHTTPS(t *testing.T) {
 	}
 }
 
-// listen accepts connections on loopback and hands them to serve.
+// listen accepts connections on loopback and passes them to serve.
 func listen(t *testing.T, serve func(net.Conn)) (address string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -22,8 +22,8 @@ const (
 // Outcome is the result of one diagnostic.
 type Outcome string
 
-// The outcomes of a diagnostic. Unknown means that the diagnostic itself could not be carried out: it counts as
-// nothing. Warning counts as Success, and is told of.
+// The outcomes of a diagnostic. Unknown means that the diagnostic itself could not be carried out: it is not
+// counted. Warning counts as Success, and is reported.
 const (
 	Success Outcome = "Success"
 	Warning Outcome = "Warning"
@@ -43,8 +43,8 @@ type window struct {
 	run   int32
 }
 
-// initial returns the state before the first outcome: a container lives until shown otherwise, and is not ready until
-// shown to be.
+// initial returns the state before the first outcome: a container counts as alive until a probe fails, and as not
+// ready until one succeeds.
 func initial(kind Kind) window {
 	switch kind {
 	case Liveness:
@@ -75,7 +75,7 @@ func (w window) observe(outcome Outcome, probe *corev1.Probe) window {
 	return w
 }
 
-// firstAt returns when a probe runs first: after its initial delay. Where that is long ago, because the nodeagent has
+// firstAt returns when a probe first runs: after its initial delay. If that is long ago, because the nodeagent has
 // just started, the probes of all containers are spread over one period.
 func firstAt(probe *corev1.Probe, startedAt, now time.Time, containerID string) time.Time {
 	first := startedAt.Add(seconds.Of(probe.InitialDelaySeconds))
@@ -99,24 +99,24 @@ func Period(probe *corev1.Probe) time.Duration {
 // Timeout returns how long one run may take.
 func Timeout(probe *corev1.Probe) time.Duration { return seconds.Of(max(probe.TimeoutSeconds, 1)) }
 
-// Kill says that a container instance must be killed because a probe failed.
+// Kill means that a container instance must be killed because a probe failed.
 type Kill struct {
 	Kind Kind
 	// Message is the beginning of the event's text.
 	Message string
-	// GracePeriod is the probe's own, in place of the Pod's; nil leaves the Pod's in force.
+	// GracePeriod is the probe's own, which replaces the Pod's; nil keeps the Pod's.
 	GracePeriod *int64
 }
 
-// Result is what the probes of one container instance amount to.
+// Result is the combined result of a container instance's probes.
 type Result struct {
 	// Started and Ready are those of the container's status, given that it runs.
 	Started, Ready bool
-	// Kill is set from the moment on in which a liveness or startup probe has failed for good.
+	// Kill is set once a liveness or startup probe has failed for good.
 	Kill *Kill
 }
 
-// resultOf puts the states of the container's probes together. A container without a probe of a kind passes it, and a
+// resultOf combines the states of the container's probes. A container without a probe of a kind passes it, and a
 // container that has not started is not ready.
 func resultOf(container *corev1.Container, states map[Kind]Outcome) Result {
 	var result Result

@@ -40,8 +40,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// POD-138, POD-139: the state changes only when as many equal outcomes have come in a row as the threshold says,
-// unknown ones left out.
+// POD-138, POD-139: the state changes only after as many equal outcomes in a row as the threshold says, not
+// counting unknown ones.
 func TestWindowProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		probe := &corev1.Probe{SuccessThreshold: rapid.Int32Range(0, 4).Draw(t, "success"),

@@ -12,12 +12,12 @@ import (
 //
 //	startup probe --success--> liveness and readiness probes
 //
-// Without a startup probe the others begin at once.
+// Without a startup probe the others start at once.
 type instance struct {
 	pod    types.UID
 	prober *Prober
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	target  Target
 	windows map[Kind]window
 	cancels map[Kind]context.CancelFunc
@@ -51,7 +51,7 @@ func probesOf(container *corev1.Container) map[Kind]*corev1.Probe {
 	return probes
 }
 
-// update takes the newest view of the instance over and starts and stops probes accordingly.
+// update takes in the newest target and starts and stops probes accordingly.
 func (i *instance) update(target Target) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -59,7 +59,7 @@ func (i *instance) update(target Target) {
 	i.arrange()
 }
 
-// arrange runs exactly those probes that are due in the present state. The lock is held.
+// arrange runs exactly the probes for the present state. The caller holds the lock.
 func (i *instance) arrange() {
 	started := resultOf(i.target.Container, i.states()).Started
 	for kind, probe := range probesOf(i.target.Container) {
@@ -98,7 +98,7 @@ func (i *instance) current() Target {
 	return i.target
 }
 
-// observe counts an outcome and returns the probe's state, and whether the instance's result has changed with it.
+// observe counts an outcome and returns the probe's state, and whether the instance's result has changed.
 func (i *instance) observe(kind Kind, outcome Outcome, probe *corev1.Probe) (state Outcome, changed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -118,7 +118,7 @@ func (i *instance) result() Result {
 	return resultOf(i.target.Container, i.states())
 }
 
-// states returns the states of all probes. The lock is held.
+// states returns the states of all probes. The caller holds the lock.
 func (i *instance) states() map[Kind]Outcome {
 	states := make(map[Kind]Outcome, len(i.windows))
 	for kind, window := range i.windows {

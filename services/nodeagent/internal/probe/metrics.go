@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// counts are the diagnostics carried out, by the field's names, as long as their Pod is there.
+// counts are the counters of diagnostics, with the kubelet's metric names, kept while their Pod exists.
 type counts struct {
 	results   *prometheus.CounterVec
 	durations *prometheus.HistogramVec
@@ -24,12 +24,12 @@ func newCounts() counts {
 	}
 }
 
-// Metrics are the counters of diagnostics.
+// Metrics returns the counters of diagnostics.
 func (p *Prober) Metrics() []prometheus.Collector {
 	return []prometheus.Collector{p.counts.results, p.counts.durations}
 }
 
-// results are the metric's words for outcomes.
+// results are the metric's label values for outcomes.
 var results = map[Outcome]string{Success: "successful", Warning: "successful", Failure: "failed", Unknown: "unknown"}
 
 // count counts a diagnostic.
@@ -40,7 +40,7 @@ func (c counts) count(target Target, kind Kind, outcome Outcome, took time.Durat
 	c.durations.WithLabelValues(string(kind), target.Container.Name, pod.Name, pod.Namespace).Observe(took.Seconds())
 }
 
-// Forget drops what was counted of a Pod that is gone, whose probes have ended.
+// Forget drops the counters of a removed Pod, whose probes have ended.
 func (p *Prober) Forget(pod *corev1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,7 +48,7 @@ func (p *Prober) Forget(pod *corev1.Pod) {
 	p.counts.durations.DeletePartialMatch(prometheus.Labels{"pod": pod.Name, "namespace": pod.Namespace})
 }
 
-// count counts a diagnostic of an instance unless that is no longer probed: the Pod may be forgotten.
+// count counts a diagnostic of an instance unless that is no longer probed: its Pod may be forgotten.
 func (p *Prober) count(target Target, kind Kind, outcome Outcome, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

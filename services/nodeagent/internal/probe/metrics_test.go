@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Each diagnostic is counted by its outcome under the field's names, over all instances of a container, until the Pod
-// is gone.
+// Each diagnostic is counted by its outcome under the kubelet's metric names, over all instances of a container,
+// until the Pod is gone.
 func TestDiagnosticsAreCounted(t *testing.T) {
 	play(t, func(t *testing.T, s *script, p *Prober) {
 		registry := prometheus.NewRegistry()
@@ -77,7 +77,7 @@ func TestDiagnosticsAreCounted(t *testing.T) {
 	})
 }
 
-// counted is what was counted, by name and labels.
+// counted returns the counters by name and labels.
 func counted(t *testing.T, registry *prometheus.Registry) map[string]int {
 	t.Helper()
 	families, err := registry.Gather()

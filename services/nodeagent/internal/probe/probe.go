@@ -1,5 +1,5 @@
-// Package probe runs the startup, liveness and readiness probes of the containers of a node, and keeps what they amount
-// to. Each container instance has its own probes: those of a restarted container begin anew.
+// Package probe runs the startup, liveness and readiness probes of the containers of a node, and keeps their combined
+// results. Each container instance has its own probes: a restarted container starts without earlier results.
 //
 // The owner of a Pod calls Sync on each of its passes and reads Result; it is woken through Config.Changed.
 package probe
@@ -15,7 +15,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/handlers"
 )
 
-// Target is one running container instance that is to be probed. What it points to is never changed.
+// Target is one running container instance to be probed. What it points to never changes.
 type Target struct {
 	Pod       *corev1.Pod
 	Container *corev1.Container
@@ -24,8 +24,8 @@ type Target struct {
 	StartedAt   time.Time
 	// IP is the address that probes go to: the Pod's, or the node's for a Pod on the host's network.
 	IP string
-	// Started and Ready are what the API last said about this very instance. A nodeagent that has just started goes on
-	// from there; later they are not looked at.
+	// Started and Ready are the API's last values for this instance. A nodeagent that has just started continues from
+	// them; later they are ignored.
 	Started, Ready bool
 	// Stopping means that the Pod or the container is being stopped: only readiness is still probed.
 	Stopping bool
@@ -42,7 +42,7 @@ type Config struct {
 	Executor handlers.Executor
 	// Changed is called, without any lock, when the Result of an instance of the Pod has changed. It must not block.
 	Changed func(pod types.UID)
-	// Tell is called, without any lock, for each diagnostic that fails, cannot be carried out or warns, with the reason
+	// Tell is called, without any lock, for each diagnostic that fails, cannot be carried out or returns a warning, with the reason
 	// and the message of a Warning event about the container. It must not block.
 	Tell func(target Target, reason, message string)
 	// Version is sent to containers as kube-probe/<version>.
@@ -56,11 +56,11 @@ type Prober struct {
 	counts  counts
 	running sync.WaitGroup
 
-	mu        sync.Mutex // guards instances; an instance's own lock is taken after it
+	mu        sync.Mutex // guards instances; an instance's own lock is locked after it
 	instances map[string]*instance
 }
 
-// New makes a Prober that probes nothing yet.
+// New returns a Prober that probes nothing yet.
 func New(config Config) *Prober {
 	return &Prober{
 		config: config,
@@ -71,8 +71,8 @@ func New(config Config) *Prober {
 	}
 }
 
-// Sync makes the given instances of the Pod the ones that are probed, each from the start on or as it already is. All
-// others of the Pod are forgotten. Calling it with no targets ends all probes of the Pod.
+// Sync makes the given instances of the Pod the probed ones: it starts to probe new ones, continues with known ones, and
+// forgets all others of the Pod. Without targets it ends all probes of the Pod.
 func (p *Prober) Sync(pod types.UID, targets []Target) {
 	wanted := make(map[string]bool, len(targets))
 	p.mu.Lock()
@@ -94,7 +94,7 @@ func (p *Prober) Sync(pod types.UID, targets []Target) {
 	}
 }
 
-// Result returns what the probes of an instance amount to; ok is false for an instance that is not probed.
+// Result returns the combined result of an instance's probes; ok is false for an instance that is not probed.
 func (p *Prober) Result(containerID string) (result Result, ok bool) {
 	p.mu.Lock()
 	known := p.instances[containerID]

@@ -100,7 +100,8 @@ func result(t *testing.T, p *Prober, id string) Result {
 	return got
 }
 
-// POD-132, POD-134, POD-142, POD-144: a Pod gets no traffic before its first success, and leaves again by failing.
+// POD-132, POD-134, POD-142, POD-144: a Pod gets no traffic before its first success, and none again after it
+// fails.
 func TestReadiness(t *testing.T) {
 	play(t, func(t *testing.T, s *script, p *Prober) {
 		container := &corev1.Container{Name: "c", ReadinessProbe: command("ready",
@@ -132,7 +133,7 @@ func TestReadiness(t *testing.T) {
 	})
 }
 
-// POD-145: a container that lives and is not ready is left alone.
+// POD-145: a live container that is not ready is left alone.
 func TestAliveAndNotReady(t *testing.T) {
 	play(t, func(t *testing.T, s *script, p *Prober) {
 		s.set("ready", 1, nil)
@@ -145,7 +146,7 @@ func TestAliveAndNotReady(t *testing.T) {
 	})
 }
 
-// POD-140, POD-147: a liveness failure is final for the instance; the next instance begins anew.
+// POD-140, POD-147: a liveness failure is final for the instance; the next instance starts without it.
 func TestLiveness(t *testing.T) {
 	play(t, func(t *testing.T, s *script, p *Prober) {
 		container := &corev1.Container{Name: "c", LivenessProbe: command("live", nil)}
@@ -170,7 +171,7 @@ func TestLiveness(t *testing.T) {
 	})
 }
 
-// POD-143, POD-149, POD-240: nothing else is probed before the startup probe succeeds.
+// POD-143, POD-149, POD-240: other probes do not run before the startup probe succeeds.
 func TestStartupHoldsTheOthersBack(t *testing.T) {
 	play(t, func(t *testing.T, s *script, p *Prober) {
 		container := &corev1.Container{Name: "c", LivenessProbe: command("live", nil), ReadinessProbe: command("ready",
@@ -237,7 +238,7 @@ func TestTimeoutIsAFailure(t *testing.T) {
 	})
 }
 
-// While a Pod is being stopped readiness is still probed, and nothing is killed for its liveness.
+// While a Pod is being stopped, readiness is still probed, and a liveness failure kills nothing.
 func TestStopping(t *testing.T) {
 	play(t, func(t *testing.T, s *script, p *Prober) {
 		container := &corev1.Container{Name: "c", LivenessProbe: command("live", nil), ReadinessProbe: command("ready",
@@ -262,7 +263,7 @@ func TestStopping(t *testing.T) {
 	})
 }
 
-// A nodeagent that starts again goes on from what the API says: a ready Pod does not leave its Services.
+// A nodeagent that restarts continues from the API's status: a ready Pod stays in its Services.
 func TestTakingOver(t *testing.T) {
 	play(t, func(t *testing.T, s *script, p *Prober) {
 		container := &corev1.Container{Name: "c", StartupProbe: command("startup", nil),
@@ -281,7 +282,7 @@ func TestTakingOver(t *testing.T) {
 	})
 }
 
-// Probes of one Pod are none of another's business.
+// Probes of one Pod do not affect another.
 func TestPodsAreApart(t *testing.T) {
 	play(t, func(t *testing.T, s *script, p *Prober) {
 		container := &corev1.Container{Name: "c", ReadinessProbe: command("ready", nil)}
@@ -302,7 +303,7 @@ func TestPodsAreApart(t *testing.T) {
 // pass lets time go by in the bubble of a test.
 func pass(d time.Duration) { <-time.After(d) }
 
-// A redirect elsewhere counts as success, and is told of by an event.
+// A redirect to another host counts as success, and an event reports it.
 func TestARedirectElsewhereIsToldOf(t *testing.T) {
 	s := server(t, httptest.NewServer)
 	told, changed := make(chan string, 100), make(chan types.UID, 100)

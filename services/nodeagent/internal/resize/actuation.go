@@ -7,18 +7,18 @@ import (
 	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
-// Actuation is how far the size that the node has allocated a Pod is actuated. The zero value is that of a Pod which
-// was never resized.
+// Actuation is how far the size that the node has allocated a Pod is actuated. The zero value is for a Pod that was never
+// resized.
 type Actuation struct {
 	// Cgroup is the size that the Pod's cgroup has; nil if the Pod was never resized.
 	Cgroup *sizes.Size
-	// Updated holds, by instance ID, the sizes of instances that have another one than they were created with.
+	// Updated maps the IDs of instances that were resized since their creation to their sizes.
 	Updated map[string]sizes.Instance
 	// Restarted holds the IDs of instances that end for a restart at another size.
 	Restarted map[string]bool
 }
 
-// SizeOf returns the size that an instance has; ok is false if nobody knows.
+// SizeOf returns the size that an instance has; ok is false if it is unknown.
 func (a Actuation) SizeOf(c *observed.Container) (size sizes.Instance, ok bool) {
 	if size, ok = a.Updated[c.ID]; ok {
 		return size, true
@@ -26,7 +26,7 @@ func (a Actuation) SizeOf(c *observed.Container) (size sizes.Instance, ok bool) 
 	return sizes.Decode(c.Annotations[sizes.Annotation])
 }
 
-// Max is the size that has room for the one that the cgroup has, and for the allocated one.
+// Max returns a size with room for the cgroup's size and for the allocated one.
 func (a Actuation) Max(allocated sizes.Size) sizes.Size {
 	if a.Cgroup == nil {
 		return allocated
@@ -34,14 +34,14 @@ func (a Actuation) Max(allocated sizes.Size) sizes.Size {
 	return sizes.Max(*a.Cgroup, allocated)
 }
 
-// Begin notes that another size is allocated than before. The cgroup may have either of those before until it is told
-// to have another.
+// Begin notes that the allocated size changes. Until the cgroup is resized, it may have its earlier size or the one
+// allocated before.
 func (a *Actuation) Begin(before sizes.Size) {
 	cgroup := a.Max(before)
 	a.Cgroup = &cgroup
 }
 
-// Note takes in which instances have been resized, and the size that the cgroup has.
+// Note takes in which instances have been resized, and the cgroup's size.
 func (a *Actuation) Note(updated map[string]sizes.Instance, cgroup sizes.Size) {
 	if a.Updated == nil {
 		a.Updated = map[string]sizes.Instance{}

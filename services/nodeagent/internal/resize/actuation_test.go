@@ -9,8 +9,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
-// DEP-214: while a Pod becomes another size its cgroup has room for all sizes that something of it may have, and what
-// is known of an instance lasts as long as that.
+// DEP-214: while a Pod is resized, its cgroup has room for all sizes that its parts may have, and what is known of
+// an instance is kept as long.
 func TestActuation(t *testing.T) {
 	var a Actuation
 	room := func(allocated string) int64 {

@@ -11,10 +11,10 @@ import (
 
 // Allocation is what the node has allocated a Pod, and what the Pod desires.
 type Allocation struct {
-	// Allocated is the newest version of the Pod at the size that the node has allocated it, Desired as the API has
-	// it. They are of one size unless a resize is to be decided upon, or is pending.
+	// Allocated is the newest version of the Pod at the size that the node has allocated it, Desired the API's version.
+	// Their sizes are equal unless a resize is to be decided on, or is pending.
 	Allocated, Desired *corev1.Pod
-	// Pending is the resize that is deferred or infeasible; nil if there is none.
+	// Pending is the resize that is deferred or infeasible; nil if none is.
 	Pending *Pending
 }
 
@@ -24,8 +24,8 @@ type Pending struct {
 	Since time.Time
 }
 
-// Restore returns the allocation of a Pod that is new to this agent: as an earlier agent noted it, or as the API has it
-// from that agent. A Pod that never changed has what it asks for.
+// Restore returns the allocation of a Pod that is new to this agent: as an earlier agent recorded it, or as that agent
+// reported it to the API. A Pod that never changed has its desired size.
 func Restore(pod *corev1.Pod, noted *sizes.Size) Allocation {
 	a := Allocation{Allocated: pod, Desired: pod}
 	switch {
@@ -40,8 +40,8 @@ func Restore(pod *corev1.Pod, noted *sizes.Size) Allocation {
 	return a
 }
 
-// Accept takes a version of the Pod in, which keeps the allocated size until another one is granted. It tells whether
-// there is a resize to be decided upon.
+// Accept takes in a version of the Pod, which keeps the allocated size until another one is granted. It reports whether
+// a resize is to be decided on.
 func (a *Allocation) Accept(pod *corev1.Pod) bool {
 	allocated := a.Allocated
 	a.Desired = pod
@@ -53,7 +53,7 @@ func (a *Allocation) Accept(pod *corev1.Pod) bool {
 	return true
 }
 
-// Candidate is the resize that is to be decided upon.
+// Candidate returns the resize that is to be decided on.
 func (a *Allocation) Candidate() Candidate {
 	c := Candidate{Allocated: a.Allocated, Desired: a.Desired}
 	if a.Pending != nil {
@@ -62,7 +62,7 @@ func (a *Allocation) Candidate() Candidate {
 	return c
 }
 
-// Answer takes the verdict on the resize in, and tells whether it is news.
+// Answer takes in the verdict on the resize, and reports whether it is new.
 func (a *Allocation) Answer(v Verdict, now time.Time) bool {
 	switch {
 	case v.Granted():

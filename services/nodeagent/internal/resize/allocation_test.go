@@ -10,8 +10,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
-// DEP-214: a Pod keeps what it was allocated until another size is granted, whatever it asks for meanwhile, and a
-// resize is pending since it was first deferred.
+// DEP-214: a Pod keeps its allocated size until another one is granted, whichever sizes it asks for meanwhile, and
+// a resize is pending since it was first deferred.
 func TestAllocation(t *testing.T) {
 	a := Restore(pod("a", "1", "1Gi"), nil)
 	expect := func(when string, allocated, desired int64, pending string, since int64) {
@@ -56,7 +56,7 @@ func TestAllocation(t *testing.T) {
 	expect("withdrawn", 3000, 3000, "", 0)
 }
 
-// DEP-214: what an agent before has noted counts before what the API says, and that before what the Pod asks for.
+// DEP-214: an earlier agent's record takes precedence over the API's status, and that over the Pod's desired size.
 func TestRestore(t *testing.T) {
 	noted := sizes.Of(pod("a", "1", "1Gi"))
 	started := pod("a", "3", "1Gi")

@@ -1,5 +1,5 @@
-// Package resize knows the sizes of a node's Pods: what each was allocated and desires (Allocation), how far that is
-// actuated (Actuation), and which resizes the node takes on, defers or finds infeasible (Decide). It is pure.
+// Package resize manages the sizes of a node's Pods: what each was allocated and desires (Allocation), how far that is
+// actuated (Actuation), and which resizes the node grants, defers or finds infeasible (Decide). It is pure.
 //
 //keelson:decision
 package resize
@@ -20,9 +20,9 @@ import (
 	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
-// Candidate is a Pod that desires another size than it was allocated.
+// Candidate is a Pod whose desired size differs from the allocated one.
 type Candidate struct {
-	// Allocated is the Pod at the size that the node has allocated, Desired at that which its spec asks for.
+	// Allocated is the Pod at the size that the node has allocated, Desired at the size in its spec.
 	Allocated, Desired *corev1.Pod
 	// PendingSince is since when the resize is deferred or infeasible; zero for a new one.
 	PendingSince time.Time
@@ -31,16 +31,16 @@ type Candidate struct {
 // Input is all that the decision depends on.
 type Input struct {
 	Candidates []Candidate
-	// Others are the node's further Pods, at the sizes that they were allocated.
+	// Others are the node's other Pods, at their allocated sizes.
 	Others      []*corev1.Pod
 	Allocatable corev1.ResourceList
-	// PinsCPUs says that the node gives Guaranteed Pods processors of their own, whose number stays as it is.
+	// PinsCPUs means that the node gives Guaranteed Pods CPUs of their own, whose number must not change.
 	PinsCPUs bool
 }
 
 // Verdict is the answer to a candidate. Without a reason the resize is granted.
 type Verdict struct {
-	// Reason is that of the condition PodResizePending.
+	// Reason is the reason of the condition PodResizePending.
 	Reason  string
 	Message string
 }
@@ -48,11 +48,11 @@ type Verdict struct {
 // Granted reports whether the Pod is allocated the size that it desires.
 func (v Verdict) Granted() bool { return v.Reason == "" }
 
-// request is a candidate with what order and verdict depend on.
+// request is a candidate with the amounts that order and verdict depend on.
 type request struct {
 	Candidate
 	allocated, desired corev1.ResourceList
-	// more holds what is desired of the resources of which that is more than before.
+	// more holds the desired amounts that exceed the allocated ones.
 	more corev1.ResourceList
 }
 
@@ -67,7 +67,7 @@ func newRequest(c Candidate) request {
 	return r
 }
 
-// Decide answers the candidates one after the other: what one is allocated counts for those after it.
+// Decide answers the candidates one after the other: what one is allocated counts against those after it.
 func Decide(in Input) map[types.UID]Verdict {
 	var used noderesources.Usage
 	for _, pod := range in.Others {
@@ -99,8 +99,8 @@ func Decide(in Input) map[types.UID]Verdict {
 	return out
 }
 
-// inOrder puts first what takes no more than before, then Pods by priority, by class, and by how long they are pending.
-// One that is new comes last.
+// inOrder puts first the resizes that need no more than before, then orders Pods by priority, by QoS class, and by how
+// long they are pending, the new ones last.
 func inOrder(a, b request) int {
 	grows := func(r request) int { return min(len(r.more), 1) }
 	since := func(r request) int64 {
@@ -126,7 +126,7 @@ func class(pod *corev1.Pod) int {
 		qos.Class(pod))
 }
 
-// otherCPUs reports whether a container asks for another amount of cpu than it has.
+// otherCPUs reports whether a container requests another amount of cpu than it has.
 func otherCPUs(given, wanted *corev1.Pod) bool {
 	same := func(a, b corev1.Container) bool {
 		return a.Resources.Requests.Cpu().Cmp(*b.Resources.Requests.Cpu()) == 0
@@ -135,8 +135,8 @@ func otherCPUs(given, wanted *corev1.Pod) bool {
 		!slices.EqualFunc(given.Spec.InitContainers, wanted.Spec.InitContainers, same)
 }
 
-// decide answers a candidate that asks for more of these. used is what all other Pods request. A resize that asks for
-// more of nothing is always granted: the node has had room for it.
+// decide answers a candidate that requests these larger amounts. used is what all other Pods request. A resize without
+// larger amounts is always granted: the node has had room for it.
 func decide(more corev1.ResourceList, used noderesources.Usage, capacity corev1.ResourceList) Verdict {
 	if lack := (noderesources.Usage{}).Insufficient(more, capacity); lack != nil {
 		return Verdict{Reason: corev1.PodReasonInfeasible, Message: fmt.Sprintf(
@@ -149,7 +149,7 @@ func decide(more corev1.ResourceList, used noderesources.Usage, capacity corev1.
 	return Verdict{}
 }
 
-// compute is the part of what is allocatable that a resize can lack: the Pod has its place already.
+// compute returns the allocatable amounts of the resources that a resize changes: the Pod has all others already.
 func compute(allocatable corev1.ResourceList) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for _, name := range sizes.Resized {

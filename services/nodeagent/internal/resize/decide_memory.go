@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// LoweredLimit is a memory limit that is to be lowered, with what is used under it now.
+// LoweredLimit is a memory limit that is to be lowered, with the memory in use under it.
 type LoweredLimit struct {
 	// Container is empty for the limit of the Pod as a whole.
 	Container   string
 	Limit, Used uint64
 }
 
-// MayLower says why memory limits must not be lowered, nil if they may be: what is in use would be killed.
+// MayLower returns why memory limits must not be lowered, nil if they may be: processes over the limit would be killed.
 func MayLower(limits []LoweredLimit) error {
 	var problems []string
 	for _, l := range limits {

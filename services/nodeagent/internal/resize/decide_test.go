@@ -51,7 +51,7 @@ func memory(allocated, desired string) func(*Candidate) {
 	}
 }
 
-// DEP-214: on a node of 4 CPUs and 8 GiB, on which others request 1 CPU and 1 GiB.
+// DEP-214: on a node of 4 CPUs and 8 GiB, of which other Pods request 1 CPU and 1 GiB.
 func TestDecide(t *testing.T) {
 	const deferred, infeasible = "Deferred: Node didn't have enough resource: ",
 		"Infeasible: Node didn't have enough capacity: "
@@ -109,7 +109,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// Where Guaranteed Pods have processors for themselves, how many stays as it is; all else may be resized.
+// Where Guaranteed Pods have CPUs of their own, the number of these stays the same; all else may be resized.
 func TestDecideBesidePinnedCPUs(t *testing.T) {
 	const infeasible = `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`
 	guaranteed := classOf(corev1.PodQOSGuaranteed)
@@ -149,7 +149,7 @@ func milli(p *corev1.Pod) int64 {
 	return list.Cpu().MilliValue()
 }
 
-// DEP-214: whatever is asked, what is granted fits, or takes no more than before.
+// DEP-214: for any request, what is granted fits, or takes no more than before.
 func TestDecideStaysWithinTheNode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cpu := func(name string) string {
@@ -177,7 +177,7 @@ func TestDecideStaysWithinTheNode(t *testing.T) {
 	})
 }
 
-// DEP-214: what is in use may be all of the new limit, and not a byte more.
+// DEP-214: the new limit may equal what is in use, but not be a byte less.
 func TestMayLower(t *testing.T) {
 	for _, row := range []struct {
 		name   string
