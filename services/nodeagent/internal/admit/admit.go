@@ -1,5 +1,5 @@
-// Package admit decides whether a node takes in a Pod that was bound to it. The scheduler has decided the same before,
-// but from what it knew; the node has the last word. It is pure.
+// Package admit decides whether a node admits a Pod that was bound to it. The scheduler has decided the same
+// before, but from what it knew; the node has the last word. It is pure.
 //
 //keelson:decision
 package admit
@@ -22,7 +22,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
-// Reasons of a refusal, in the API's words; OutOf is followed by the resource.
+// Reasons of a refusal, as the API names them; OutOf is followed by the resource.
 const (
 	outOf                = "OutOf"
 	reasonNodeAffinity   = "NodeAffinity"
@@ -37,17 +37,17 @@ type Input struct {
 	Pod *corev1.Pod
 	// Others are the Pods that hold resources of the node.
 	Others []*corev1.Pod
-	// Node has the labels and the allocatable amounts that hold now.
+	// Node has the current labels and allocatable amounts.
 	Node *corev1.Node
-	// AllowedSysctls are permitted beyond the safe ones.
+	// AllowedSysctls are permitted in addition to the safe ones.
 	AllowedSysctls []string
-	// Kept are the ports of the node that no Pod of a network of its own gets.
+	// Kept are the ports of the node that no Pod with a network of its own gets.
 	Kept []keptport.Port
-	// Devices says of a resource that it is one of device plugins, which is admitted elsewhere; nil: none is.
+	// Devices reports whether a resource belongs to device plugins, which is admitted elsewhere; nil: none does.
 	Devices func(corev1.ResourceName) bool
 }
 
-// Decide returns why the node refuses the Pod; nil takes it in.
+// Decide returns why the node refuses the Pod; nil admits it.
 func Decide(in Input) *podstate.Outcome {
 	for _, check := range []func(Input) *podstate.Outcome{system, affinity, sysctls, kept, ports, fit} {
 		if out := check(in); out != nil {
@@ -81,15 +81,15 @@ func sysctls(in Input) *podstate.Outcome {
 	return nil
 }
 
-// hostPort is a port of the node that a Pod asks for.
+// hostPort is a port of the node that a Pod requests.
 type hostPort struct {
 	ip       string
 	protocol corev1.Protocol
 	port     int32
 }
 
-// kept leaves a Pod that uses the node's own network to the kernel, which lets nobody listen where somebody does: the
-// Pod may be the keeper itself.
+// kept ignores a Pod on the node's own network: the kernel allows only one process to listen on a port, and the Pod
+// may be the keeper itself.
 func kept(in Input) *podstate.Outcome {
 	if in.Pod.Spec.HostNetwork {
 		return nil
@@ -133,7 +133,8 @@ func hostPorts(pod *corev1.Pod) []hostPort {
 	return out
 }
 
-// conflicts: the same port and protocol on the same address, or on all addresses for either.
+// conflicts reports whether both use the same port and protocol on the same address, or on all addresses for
+// either.
 func (a hostPort) conflicts(b hostPort) bool {
 	if a.port != b.port || a.protocol != b.protocol {
 		return false
@@ -141,7 +142,7 @@ func (a hostPort) conflicts(b hostPort) bool {
 	return a.ip == b.ip || a.everywhere() || b.everywhere()
 }
 
-// address is the zero Addr where all addresses of the node are meant.
+// address returns the zero Addr for all addresses of the node.
 func (a hostPort) address() netip.Addr {
 	address, err := netip.ParseAddr(a.ip)
 	if err != nil || address.IsUnspecified() {
@@ -152,7 +153,7 @@ func (a hostPort) address() netip.Addr {
 
 func (a hostPort) everywhere() bool { return a.ip == "" || a.ip == "0.0.0.0" }
 
-// fit: the requests of all Pods together stay within what is allocatable.
+// fit refuses the Pod unless the requests of all Pods together stay within what is allocatable.
 func fit(in Input) *podstate.Outcome {
 	var used noderesources.Usage
 	for _, other := range in.Others {

@@ -122,7 +122,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// A sysctl that is not safe is taken in where the node allows it.
+// A sysctl that is not safe is admitted if the node allows it.
 func TestAllowedSysctls(t *testing.T) {
 	unsafe := pod("", func(p *corev1.Pod) {
 		p.Spec.SecurityContext = &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: "kernel.msgmax",
@@ -136,7 +136,7 @@ func TestAllowedSysctls(t *testing.T) {
 	}
 }
 
-// The message says which port is taken, and by whom.
+// The message says which port is taken, and by which Pod.
 func TestNodePortsMessage(t *testing.T) {
 	out := Decide(Input{Pod: pod("", port(80, "")), Others: []*corev1.Pod{pod("", port(80, "10.0.0.1"))}, Node: node()})
 	want := "Pod was rejected: Predicate NodePorts failed: port 80/TCP of the node is taken by pod ns/p"
@@ -145,8 +145,8 @@ func TestNodePortsMessage(t *testing.T) {
 	}
 }
 
-// SET-149: what the node keeps for itself it gives to no Pod that has a network of its own, at whatever address the Pod
-// would take it, and says whose it is.
+// SET-149: no Pod with a network of its own gets the ports that the node keeps, at any address, and the message
+// names the keeper.
 func TestKeptPorts(t *testing.T) {
 	kept := []keptport.Port{{Keeper: "apiserver", Protocol: keptport.TCP, First: 6443, Last: 6443},
 		{Keeper: "nodeagent", Protocol: keptport.TCP, Address: netip.MustParseAddr("192.0.2.1"), First: 10250,
@@ -192,7 +192,7 @@ func TestKeptPorts(t *testing.T) {
 	}
 }
 
-// The message tells what was asked for and what there is, CPU in thousandths.
+// The message has the requested and the available amount, CPU in thousandths.
 func TestOutOf(t *testing.T) {
 	memory := func(p *corev1.Pod) {
 		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"memory": resource.MustParse("1Gi")}
@@ -214,7 +214,7 @@ func TestOutOf(t *testing.T) {
 	}
 }
 
-// A resource of device plugins is not weighed here: who holds which devices is known elsewhere.
+// A resource of device plugins is not checked here, because the allocated devices are known elsewhere.
 func TestDevicesAreAdmittedElsewhere(t *testing.T) {
 	in := Input{Pod: pod("", asking("example.com/none")), Node: node()}
 	if why := Decide(in); why == nil || why.Reason != "OutOfexample.com/none" {

@@ -15,21 +15,21 @@ import (
 // Resident is a Pod that holds resources of the node.
 type Resident struct {
 	Pod *corev1.Pod
-	// Static says that the Pod is from a file of the node, Leaving that it is being ended already.
+	// Static means that the Pod is from a file of the node, Leaving that it is being ended already.
 	Static, Leaving bool
 }
 
 // Room is what a static Pod has to wait for.
 type Room struct {
-	// Wait says that room is being made: there will be enough when those that leave have left.
+	// Wait means that room is being made: there will be enough when the leaving Pods have ended.
 	Wait bool
 	// Victims are the Pods to end for it.
 	Victims []*corev1.Pod
 }
 
-// MakeRoom decides which Pods of the API make room for a static one, which can run nowhere else. Where not even all of
-// them would do, none is ended, and the node refuses the Pod. Those of the lowest priority go first, then those of the
-// lowest quality of service, and none that the others make needless.
+// MakeRoom decides which Pods of the API make room for a static one, which can run nowhere else. If ending all of
+// them would not suffice, none is ended, and the node refuses the Pod. Pods of the lowest priority are chosen
+// first, then those of the lowest QoS class, and none that the others make unnecessary.
 func MakeRoom(pod *corev1.Pod, residents []Resident, allocatable corev1.ResourceList) Room {
 	var now, staying noderesources.Usage
 	var candidates []*corev1.Pod
@@ -69,14 +69,14 @@ func MakeRoom(pod *corev1.Pod, residents []Resident, allocatable corev1.Resource
 	return Room{Wait: true, Victims: victims}
 }
 
-// cheaper orders Pods by what is lost with them.
+// cheaper orders Pods by the loss of ending them.
 func cheaper(a, b *corev1.Pod) int {
 	return cmp.Or(cmp.Compare(ptr.Deref(a.Spec.Priority, 0), ptr.Deref(b.Spec.Priority, 0)),
 		cmp.Compare(slices.Index(classes, qos.Class(a)), slices.Index(classes, qos.Class(b))),
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// classes are those of the quality of service, the lowest first.
+// classes are the QoS classes, the lowest first.
 var classes = []corev1.PodQOSClass{corev1.PodQOSBestEffort, corev1.PodQOSBurstable, corev1.PodQOSGuaranteed}
 
 func requestsOf(pod *corev1.Pod) corev1.ResourceList {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Who makes room for a static Pod. POD-064
+// Which Pods make room for a static Pod. POD-064
 func TestMakeRoom(t *testing.T) {
 	pod := func(name, cpu string, priority int32) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{Priority: ptr.To(priority),

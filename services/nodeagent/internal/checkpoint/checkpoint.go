@@ -1,7 +1,7 @@
-// Package checkpoint keeps on disk what neither the API nor the container runtime can tell an agent that starts: where
-// the back-off of a container began, which postStart hooks have finished, why the node ended a Pod, what it gave one
-// that was resized, and which instances are of the time before all containers began anew. There is one small file per
-// Pod, and most Pods need none.
+// Package checkpoint keeps on disk what an agent that starts can learn neither from the API nor from the container
+// runtime: where the back-off of a container began, which postStart hooks have finished, why the node ended a Pod,
+// the sizes of a resized Pod, and which instances are from before a restart of all containers. It keeps one small
+// file per Pod, and most Pods need none.
 package checkpoint
 
 import (
@@ -37,37 +37,37 @@ const (
 // Record is what is kept of one Pod.
 type Record struct {
 	Version int `json:"version"`
-	// Streaks holds, by container name, the attempt with which its back-off last began, one more for each restart since
-	// then that does not count.
+	// Streaks holds, by container name, the attempt with which its back-off last began, plus one for each later
+	// restart that does not count.
 	Streaks map[string]uint32 `json:"streaks,omitempty"`
 	// Hooked lists the IDs of instances whose postStart hook has finished.
 	Hooked []string `json:"hooked,omitempty"`
-	// Ended is why the node ended the Pod that it had taken in; nil if it did not.
+	// Ended is why the node ended the Pod after admitting it; nil if it did not.
 	Ended *Ended `json:"ended,omitempty"`
-	// Resize is kept of a Pod that asked for another size; nil of one that never did.
+	// Resize is kept of a Pod whose desired size changed; nil if it never did.
 	Resize *Resize `json:"resize,omitempty"`
-	// RestartAll is the last time that all containers began anew; nil if they never did.
+	// RestartAll is the last restart of all containers; nil if there was none.
 	RestartAll *RestartAll `json:"restartAll,omitempty"`
 }
 
-// RestartAll is the last time that all containers of a Pod were made to begin anew.
+// RestartAll is the last restart of all containers of a Pod.
 type RestartAll struct {
-	// Container is the one that ended so that its rule asked for it, and how.
+	// Container is the one whose end required it, ExitCode its exit code.
 	Container string `json:"container"`
 	ExitCode  int32  `json:"exitCode"`
-	// Last holds, by container name, the attempt of the last instance before.
+	// Last holds, by container name, the attempt of the last instance before the restart.
 	Last map[string]uint32 `json:"last"`
-	// Stopped lists the containers whose last instance had not ended by itself.
+	// Stopped lists the containers whose last instance was still running.
 	Stopped []string `json:"stopped,omitempty"`
 }
 
-// Resize is how far the resizes of a Pod have come.
+// Resize is how far the resizes of a Pod have progressed.
 type Resize struct {
 	// Allocated is the size that the node has granted.
 	Allocated sizes.Size `json:"given"`
 	// Cgroup is the size that the Pod's cgroup has; nil if the Pod was never resized.
 	Cgroup *sizes.Size `json:"standing,omitempty"`
-	// Updated holds, by instance ID, the sizes of instances that have another one than they were created with.
+	// Updated maps the IDs of instances that were resized since their creation to their sizes.
 	Updated map[string]sizes.Instance `json:"updated,omitempty"`
 	// Restarted lists the instances that end for a restart at another size.
 	Restarted []string `json:"restarted,omitempty"`
@@ -77,13 +77,14 @@ type Resize struct {
 type Ended struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// Grace bounds how long its containers may take to stop, in nanoseconds; 0 leaves them their own period.
+	// Grace bounds the time that its containers may take to stop, in nanoseconds; 0 leaves them their own grace
+	// period.
 	Grace time.Duration `json:"grace,omitempty"`
-	// Disruption says that it did so for its own sake.
+	// Disruption means that the node ended the Pod for its own sake.
 	Disruption bool `json:"disruption,omitempty"`
 }
 
-// Empty reports whether there is nothing to keep.
+// Empty reports whether the record has nothing to keep.
 func (r Record) Empty() bool {
 	return len(r.Streaks) == 0 && len(r.Hooked) == 0 && r.Ended == nil && r.Resize == nil && r.RestartAll == nil
 }
@@ -93,7 +94,7 @@ type Store struct {
 	dir string
 }
 
-// Open makes the directory if it is missing, and removes what an earlier agent was writing when it was killed.
+// Open creates the directory if it is missing, and removes what an earlier agent was writing when it was killed.
 func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the directory of Pod records: %w", err)
@@ -104,8 +105,8 @@ func Open(dir string) (*Store, error) {
 	return &Store{dir: dir}, nil
 }
 
-// Load returns the record of a Pod. A missing one is empty. A damaged one, or one of a version that is not known, is
-// empty too and comes with an error that says so: it must never keep a Pod from running.
+// Load returns the record of a Pod. A missing one is empty. A damaged one, or one of an unknown version, is empty
+// too and comes with an error that says so: it must never keep a Pod from running.
 func (s *Store) Load(uid types.UID) (Record, error) {
 	data, err := os.ReadFile(s.file(uid))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +126,7 @@ func (s *Store) Load(uid types.UID) (Record, error) {
 	return r, nil
 }
 
-// Save replaces the record of a Pod. After a crash there is the old one or the new one.
+// Save replaces the record of a Pod. After a crash either the old or the new one exists.
 func (s *Store) Save(uid types.UID, r Record) error {
 	r.Version = version
 	data, err := json.Marshal(r)

@@ -65,7 +65,7 @@ func TestBadRecords(t *testing.T) {
 	}
 }
 
-// A record that an agent of an earlier version has left is read: testdata holds one of each, as that agent wrote it.
+// Records of agents of earlier versions are read: testdata holds one of each, as that agent wrote it.
 func TestEarlierVersions(t *testing.T) {
 	s, err := Open(t.TempDir())
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Stream is where a container wrote a line to.
+// Stream is the stream to which a container wrote a line.
 type Stream string
 
 // The two streams of a container.
@@ -51,15 +51,15 @@ func parse(raw []byte) (line, error) {
 	return line{time: at, stream: Stream(stream), partial: string(tag) == "P", text: text}, nil
 }
 
-// Options choose what of a log is read.
+// Options select what of a log is read.
 type Options struct {
 	// Tail is the number of lines at the end to begin with; negative means all.
 	Tail int64
-	// Since leaves out lines that were written before.
+	// Since leaves out lines that were written before that time.
 	Since time.Time
 	// Timestamps puts the time before each line.
 	Timestamps bool
-	// Limit is the number of bytes to end after; negative means none.
+	// Limit is the number of bytes after which to end; negative means no limit.
 	Limit int64
 	// Only leaves out the other stream; empty means both.
 	Only Stream
@@ -67,12 +67,13 @@ type Options struct {
 	Follow bool
 }
 
-// All reads everything that is there.
+// All reads the whole log.
 var All = Options{Tail: -1, Limit: -1}
 
 const stampFormat = "2006-01-02T15:04:05.000000000Z07:00"
 
-// formatter turns entries into output. It remembers per stream whether an entry goes on the line of the one before.
+// formatter converts entries to output. It remembers per stream whether an entry continues the line of the previous
+// one.
 type formatter struct {
 	options Options
 	left    int64
@@ -83,7 +84,7 @@ func newFormatter(options Options) *formatter {
 	return &formatter{options: options, left: options.Limit, open: map[Stream]bool{}}
 }
 
-// format returns what to write for one entry, and whether the limit is reached with it.
+// format returns what to write for one entry, and whether that reaches the limit.
 func (f *formatter) format(entry line) (out []byte, done bool) {
 	if entry.time.Before(f.options.Since) || (f.options.Only != "" && entry.stream != f.options.Only) {
 		return nil, f.left == 0

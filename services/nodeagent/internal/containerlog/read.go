@@ -1,4 +1,4 @@
-// Package containerlog reads the log files that a container runtime writes, and keeps them from growing without end.
+// Package containerlog reads the log files that a container runtime writes, and bounds their size.
 package containerlog
 
 import (
@@ -18,22 +18,22 @@ import (
 	"keelson.dev/services/nodeagent/internal/plainfile"
 )
 
-// idle is how long a follower waits at most before it looks whether the container still runs.
+// idle is the maximum time that a follower waits before it checks whether the container still runs.
 const idle = time.Second
 
 // Writers take the two streams; they may be the same. A Flush method is called whenever a follower has to wait.
 type Writers struct{ Stdout, Stderr io.Writer }
 
-// Log is the log file of one container instance, which lies below Root. The container may be able to write there: only
-// a regular file that is reached without links is read.
+// Log is the log file of one container instance, in Root. The container may be able to write there: only a regular
+// file that is reached without links is read.
 type Log struct {
 	Root plainfile.Root
 	Path string
 }
 
-// Read writes the chosen part of a log. With Follow it goes on, through rotations of the file, until running says that
-// the container has ended and everything is written, or until ctx ends. A container that has not written yet has no
-// file: that is an empty log.
+// Read writes the selected part of a log. With Follow it goes on, through rotations of the file, until running
+// reports that the container has ended and everything is written, or until ctx ends. A container that has not
+// written yet has no file: that is an empty log.
 func Read(ctx context.Context, log Log, options Options, running func(context.Context) (bool, error),
 	out Writers) error {
 	r := &reader{Log: log, format: newFormatter(options), out: out}
@@ -78,7 +78,7 @@ func (r *reader) close() {
 	}
 }
 
-// begin opens the file and goes to the first line that is wanted.
+// begin opens the file and goes to the first selected line.
 func (r *reader) begin(tail int64) error {
 	if err := r.open(); err != nil || r.file == nil || tail < 0 {
 		return err
@@ -107,7 +107,7 @@ func (r *reader) open() error {
 	return nil
 }
 
-// maxEntry is the longest entry that is read; runtimes split the lines of a container long before.
+// maxEntry is the length of the longest entry that is read; runtimes split longer lines of a container.
 const maxEntry = 1 << 20
 
 // copy writes entries until the end of the file, and reports whether the limit is reached.
@@ -243,7 +243,7 @@ func (r *reader) flush() {
 	}
 }
 
-// ignoreEnd makes the end of a follower's context a normal end: its client has gone.
+// ignoreEnd treats the end of a follower's context as a normal end: its client has gone.
 func ignoreEnd(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil
@@ -251,7 +251,7 @@ func ignoreEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// tailOffset returns where the last n lines of the container begin. An entry that the next one goes on with (tag P)
+// tailOffset returns where the last n lines of the container begin. An entry that the next one continues (tag P)
 // does not count.
 func tailOffset(file *os.File, n int64) (int64, error) {
 	info, err := file.Stat()
@@ -288,8 +288,8 @@ type backwards struct {
 
 const block = 32 << 10
 
-// previous returns the line before the last one that it returned, with where it begins; nil at the beginning. What
-// stands behind the last line feed is an entry still being written: it is left out.
+// previous returns the line before the last one that it returned, with its offset; nil at the beginning. Text after
+// the last line feed is an entry still being written: it is left out.
 func (b *backwards) previous() (raw []byte, start int64, err error) {
 	for {
 		body := b.held

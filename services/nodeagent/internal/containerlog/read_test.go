@@ -26,7 +26,7 @@ func entry(second int, stream Stream, tag, text string) string {
 	return at.Format(time.RFC3339Nano) + " " + string(stream) + " " + tag + " " + text + "\n"
 }
 
-// sample is a log in which the lines of both streams alternate and one is written in parts.
+// sample returns a log in which the lines of both streams alternate and one is written in parts.
 func sample() string {
 	return entry(0, Stdout, "F", "one") + entry(1, Stderr, "F", "oops") + entry(2, Stdout, "P", "tw") + entry(2, Stdout,
 		"F", "o") +
@@ -41,7 +41,7 @@ func logFile(t testing.TB, contents string) string {
 	return path
 }
 
-// logAt is the log at a path in a test's folder.
+// logAt returns the log at a path in a test's folder.
 func logAt(path string) Log { return Log{Root: plainfile.Root(filepath.Dir(path)), Path: path} }
 
 func with(change func(*Options)) Options {
@@ -97,8 +97,8 @@ func TestReadSplitsStreams(t *testing.T) {
 	}
 }
 
-// POD-106: whatever a container writes and however the runtime cuts it, reading gives it back, and the last n lines are
-// the end of it.
+// POD-106: reading returns all that a container writes, however the runtime splits it, and the last n lines are the
+// end of it.
 func TestReadGivesBackWhatWasWritten(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -134,7 +134,7 @@ func TestReadGivesBackWhatWasWritten(t *testing.T) {
 	})
 }
 
-// output is what a follower has written so far; wait blocks until it holds a text.
+// output is what a follower has written so far; wait blocks until it contains a text.
 type output struct {
 	mu      sync.Mutex
 	text    strings.Builder
@@ -180,7 +180,8 @@ func appendTo(t *testing.T, path, text string) {
 	}
 }
 
-// POD-106: a follower sees lines as they come, across rotations of the file, and ends with the container's last lines.
+// POD-106: a follower sees lines as they come, across rotations of the file, and ends with the container's last
+// lines.
 func TestFollow(t *testing.T) {
 	path, out := filepath.Join(t.TempDir(), "0.log"), newOutput()
 	ended, result := make(chan struct{}), make(chan error, 1)
@@ -195,10 +196,10 @@ func TestFollow(t *testing.T) {
 	go func() {
 		result <- Read(t.Context(), logAt(path), with(func(o *Options) { o.Follow = true }), running, Writers{out, out})
 	}()
-	appendTo(t, path, entry(0, Stdout, "F", "one")) // made after the follower began
+	appendTo(t, path, entry(0, Stdout, "F", "one")) // created after the follower began
 	out.wait(t, "one\n")
 	appendTo(t, path, strings.TrimSuffix(entry(1, Stdout, "F", "tw"), "\n"))
-	appendTo(t, path, "o\n") // an entry that is seen half-way
+	appendTo(t, path, "o\n") // an entry that is seen half-written
 	out.wait(t, "one\ntwo\n")
 	if err := os.Rename(path, path+".old"); err != nil {
 		t.Fatal(err)
@@ -237,7 +238,8 @@ func TestFollowReportsALostRuntime(t *testing.T) {
 	}
 }
 
-// POD-106: whatever a container puts in place of its log, reading and following it ends at once and shows nothing.
+// POD-106: if a container replaces its log by something else, reading and following it ends at once and shows
+// nothing.
 func TestReadOnlyPlainLogs(t *testing.T) {
 	for name, lay := range plainfiletest.Traps {
 		t.Run(name, func(t *testing.T) {
@@ -274,7 +276,7 @@ func TestFollowEndsWhenTheLogIsReplaced(t *testing.T) {
 	}
 }
 
-// What is too long for an entry is left out and not kept in memory, however long it is; the tail begins after it.
+// Too long entries are left out and not kept in memory, however long they are; the tail begins after them.
 func TestReadLeavesOutEndlessLines(t *testing.T) {
 	path := logFile(t, entry(0, Stdout, "F", "one"))
 	if err := os.Truncate(path, 100<<20); err != nil { // a hole of zeros
@@ -303,7 +305,7 @@ func TestReadLeavesOutEndlessLines(t *testing.T) {
 	}
 }
 
-// Nothing that stands in a file makes the reader fail, and entries survive a round trip.
+// No contents of a file make the reader fail, and entries survive a round trip.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(sample()), int64(2))
 	f.Add([]byte(stamp+" stdout F"), int64(-1))

@@ -23,7 +23,8 @@ import (
 //	0.log.20260131-100000      the one before
 //	0.log.20260131-095000.gz   older ones
 type Rotator struct {
-	// MaxSize is the number of bytes after which a log is rotated, MaxFiles the number of files with the current one.
+	// MaxSize is the number of bytes after which a log is rotated, MaxFiles the number of files including the current
+	// one.
 	MaxSize  int64
 	MaxFiles int
 	// Reopen makes the runtime write to a new file at the log's path.
@@ -36,8 +37,8 @@ const (
 	unfinished    = ".tmp"
 )
 
-// Rotate rotates a container's log if it is too large, and packs and removes older ones. It may be killed at any step
-// and called again.
+// Rotate rotates a container's log if it is too large, and compresses and removes older ones. It may be killed at
+// any step and called again.
 func (r *Rotator) Rotate(ctx context.Context, containerID string, log Log, now time.Time) error {
 	dir, err := log.Root.Folder(filepath.Dir(log.Path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,8 +69,8 @@ func (r *Rotator) Rotate(ctx context.Context, containerID string, log Log, now t
 	return r.turn(ctx, containerID, f, f.name()+"."+now.UTC().Format(rotatedFormat))
 }
 
-// folder is the open folder of a container's logs. Files are named in it, so that no link in place of a folder leads
-// elsewhere.
+// folder is the open folder of a container's logs. Files are named relative to it, so that a link that replaces a
+// folder leads nowhere else.
 type folder struct {
 	*os.Root
 	log Log
@@ -77,7 +78,7 @@ type folder struct {
 
 func (f folder) name() string { return filepath.Base(f.log.Path) }
 
-// matching returns the names in the folder that begin with the log's and end with suffix, in order.
+// matching returns the sorted names in the folder that begin with the log's and end with suffix.
 func (f folder) matching(suffix string) ([]string, error) {
 	dir, err := f.Open(".")
 	if err != nil {
@@ -95,7 +96,7 @@ func (f folder) matching(suffix string) ([]string, error) {
 	return names, nil
 }
 
-// turn moves the file away and asks for a new one; without a new one the old name comes back.
+// turn moves the file away and requests a new one; if that fails, it restores the old name.
 func (r *Rotator) turn(ctx context.Context, containerID string, f folder, moved string) error {
 	if _, err := f.Lstat(moved); err == nil {
 		return nil // rotated within this second already
@@ -113,7 +114,7 @@ func (r *Rotator) turn(ctx context.Context, containerID string, f folder, moved 
 	return nil
 }
 
-// reopenMoved asks for a new file where only rotated ones are left. A container that has not written yet has neither.
+// reopenMoved requests a new file if only rotated ones are left. A container that has not written yet has neither.
 func (r *Rotator) reopenMoved(ctx context.Context, containerID string, f folder) error {
 	rotated, err := f.rotated()
 	if err != nil || len(rotated) == 0 {
@@ -125,7 +126,7 @@ func (r *Rotator) reopenMoved(ctx context.Context, containerID string, f folder)
 	return nil
 }
 
-// tidy makes room for one more file: it removes what is unfinished and what is too old, and packs all but the newest.
+// tidy makes room for one more file: it removes unfinished and excess files, and compresses all but the newest.
 func (r *Rotator) tidy(f folder) error {
 	leftovers, err := f.matching(unfinished)
 	if err != nil {
@@ -155,8 +156,8 @@ func (f folder) rotated() ([]string, error) {
 	return slices.DeleteFunc(names, func(name string) bool { return strings.HasSuffix(name, unfinished) }), err
 }
 
-// divide tells which of the rotated files (oldest first) have to go so that, with the current one and the one that it
-// is about to become, there are maxFiles, and which of the rest are to be packed: a follower may still read the newest.
+// divide returns which of the rotated files (oldest first) to remove so that, with the current one and the next
+// rotated one, maxFiles remain, and which of the rest to compress: a follower may still read the newest.
 func divide(rotated []string, maxFiles int) (excess, pack []string) {
 	keep := max(maxFiles-2, 0)
 	cut := max(len(rotated)-keep, 0)
@@ -169,8 +170,8 @@ func divide(rotated []string, maxFiles int) (excess, pack []string) {
 	return excess, pack
 }
 
-// compress packs a file. The packed one gets its name when it is complete; the plain one goes last. What is no regular
-// file is removed: a rotated log was one.
+// compress compresses a file. The compressed file gets its name when it is complete; the plain one is removed last.
+// Anything but a regular file is removed: a rotated log was one.
 func (f folder) compress(name string) error {
 	source, err := f.log.Root.Open(filepath.Join(filepath.Dir(f.log.Path), name))
 	if errors.Is(err, plainfile.ErrNotPlain) {

@@ -17,7 +17,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/plainfile/plainfiletest"
 )
 
-// rotating is a log of which the runtime makes a new file when it is asked to reopen it.
+// rotating is a log whose runtime creates a new file when it is asked to reopen it.
 type rotating struct {
 	*Rotator
 	path    string
@@ -96,7 +96,7 @@ func TestRotationKeepsTheNewestFiles(t *testing.T) {
 	}
 }
 
-// A runtime that does not reopen the file goes on writing to the old one, which so keeps its name.
+// A runtime that does not reopen the file goes on writing to the old one, which therefore keeps its name.
 func TestFailedReopenPutsTheFileBack(t *testing.T) {
 	r := newRotating(t)
 	r.write(t, "long enough to rotate")
@@ -109,7 +109,7 @@ func TestFailedReopenPutsTheFileBack(t *testing.T) {
 	}
 }
 
-// A nodeagent that was killed after it moved the file away asks for the new one when it starts again.
+// If a nodeagent was killed after it moved the file away, the next one requests the new file.
 func TestRotationAfterACrash(t *testing.T) {
 	r := newRotating(t)
 	r.write(t, "long enough to rotate")
@@ -148,7 +148,7 @@ func TestRotationFailpoint(t *testing.T) {
 	}
 }
 
-// Whatever a container puts in place of its logs, rotation reads and writes no other file and does not wait.
+// If a container replaces its logs by something else, rotation reads and writes no other file and does not block.
 func TestRotateOnlyPlainLogs(t *testing.T) {
 	for name, lay := range plainfiletest.Traps {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestRotateOnlyPlainLogs(t *testing.T) {
 	}
 }
 
-// A link in place of the folder of the logs leads nowhere.
+// A link that replaces the folder of the logs is not followed.
 func TestRotateFollowsNoFolder(t *testing.T) {
 	r := newRotating(t)
 	r.write(t, strings.Repeat("x", 20))

@@ -1,5 +1,5 @@
-// Package diskusage measures what Pods take of the node's disk: their emptyDir volumes, their logs, and what their
-// containers write into their own file systems.
+// Package diskusage measures how much of the node's disk Pods use: their emptyDir volumes, their logs, and what
+// their containers write into their own file systems.
 package diskusage
 
 import (
@@ -14,7 +14,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/emptydir"
 )
 
-// Layers tells what the containers of a Pod have written into their own file systems; a runtime.Runtime does.
+// Layers returns what the containers of a Pod have written into their own file systems; a runtime.Runtime
+// implements it.
 type Layers interface {
 	Layers(ctx context.Context, podUID string) ([]runtime.Layer, error)
 }
@@ -25,20 +26,20 @@ type Meter struct {
 	Layers Layers
 }
 
-// Container is what a container takes of the disk.
+// Container is how much of the disk a container uses.
 type Container struct {
 	Logs, Layer Usage
 }
 
-// Pod is what a Pod takes of the disk.
+// Pod is how much of the disk a Pod uses.
 type Pod struct {
-	// Volumes holds, by name, the volumes on disk that go away with the Pod.
+	// Volumes holds, by name, the volumes on disk that are removed with the Pod.
 	Volumes map[string]Usage
 	// Containers holds all containers of the spec, by name.
 	Containers map[string]Container
 }
 
-// Parts say which parts of a Pod count for one file system.
+// Parts select which parts of a Pod count for one file system.
 type Parts struct {
 	// Files are volumes and logs, Layers what containers write into their own file systems.
 	Files, Layers bool
@@ -49,7 +50,7 @@ func (u Usage) Add(other Usage) Usage {
 	return Usage{Bytes: u.Bytes + other.Bytes, Inodes: u.Inodes + other.Inodes, TooDeep: u.TooDeep || other.TooDeep}
 }
 
-// Of returns what of a container counts.
+// Of returns the usage of the selected parts of a container.
 func (c Container) Of(parts Parts) Usage {
 	var sum Usage
 	if parts.Files {
@@ -61,7 +62,7 @@ func (c Container) Of(parts Parts) Usage {
 	return sum
 }
 
-// Of returns what of a Pod counts, all of it together.
+// Of returns the total usage of the selected parts of a Pod.
 func (p *Pod) Of(parts Parts) Usage {
 	var sum Usage
 	for _, c := range p.Containers {
@@ -85,13 +86,13 @@ func (m Meter) logs(ctx context.Context, pod *corev1.Pod, container string, enou
 	return Folder(ctx, filepath.Dir(m.Files.ContainerLog(pod, container, 0)), enough)
 }
 
-// OnDisk reports whether a volume lies on the node's disk and goes away with its Pod.
+// OnDisk reports whether a volume is on the node's disk and is removed with its Pod.
 func OnDisk(v *corev1.Volume) bool {
 	return v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumDefault
 }
 
-// Pod measures all parts of a Pod that are asked for; enough bounds each of its folders. Where it fails it returns what
-// it has found so far, with the error.
+// Pod measures the selected parts of a Pod; enough bounds each of its folders. On an error it also returns what it
+// has found so far.
 func (m Meter) Pod(ctx context.Context, pod *corev1.Pod, parts Parts, enough Enough) (Pod, error) {
 	out := Pod{Volumes: map[string]Usage{}, Containers: map[string]Container{}}
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -128,7 +129,7 @@ func (m Meter) Pod(ctx context.Context, pod *corev1.Pod, parts Parts, enough Eno
 	return out, nil
 }
 
-// layers fills in what the newest instance of each container has written.
+// layers adds what the newest instance of each container has written.
 func (m Meter) layers(ctx context.Context, pod *corev1.Pod, into map[string]Container) error {
 	found, err := m.newestLayers(ctx, pod)
 	for name, usage := range found {
@@ -140,7 +141,8 @@ func (m Meter) layers(ctx context.Context, pod *corev1.Pod, into map[string]Cont
 	return err
 }
 
-// newestLayers returns, by container, what the newest instance has written; containers that never began have none.
+// newestLayers returns, by container, what the newest instance has written; containers that never started have
+// none.
 func (m Meter) newestLayers(ctx context.Context, pod *corev1.Pod) (map[string]Usage, error) {
 	all, err := m.Layers.Layers(ctx, string(pod.UID))
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Space is what a file system has: all of it, what is free, and of the bytes what others than root may take.
+// Space is the size of a file system: total, free, and the bytes available to users other than root.
 type Space struct {
 	Bytes, BytesFree, BytesAvailable uint64
-	// Inodes is 0 where they are not counted.
+	// Inodes is 0 if the file system does not count them.
 	Inodes, InodesFree uint64
 }
 
-// SpaceOf returns what the file system of a folder has.
+// SpaceOf returns the size of a folder's file system.
 func SpaceOf(dir string) (Space, error) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {

@@ -14,8 +14,9 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
-// What a survey stands for, and what it may take: after one that took long the pause is restFactor times that, because
-// the node's disk belongs to the Pods. Who asks before the first one has ended waits for it no longer than patience.
+// fresh is how long a survey's result is used, lasts bounds a survey, and restFactor is how many times its duration
+// the pause after it takes, because the node's disk belongs to the Pods. patience bounds the wait for the first
+// survey.
 const (
 	fresh      = time.Minute
 	restFactor = 10
@@ -23,66 +24,65 @@ const (
 	patience   = time.Second
 )
 
-// SurveyConfig is what a Survey works with.
+// SurveyConfig is what a Survey needs.
 type SurveyConfig struct {
 	Log   *zap.Logger
 	Meter Meter
-	// Pods returns those of the node.
+	// Pods returns the Pods of the node.
 	Pods func() []*corev1.Pod
-	// Folder returns where a volume of a Pod lies; false for one of which the node does not tell what it holds.
+	// Folder returns the folder of a volume of a Pod; false for a volume whose contents the node does not measure.
 	Folder func(pod *corev1.Pod, volume *corev1.Volume) (string, bool)
 	// Images describes the file system of the images.
 	Images func(ctx context.Context) (runtime.ImageFs, error)
 }
 
-// Found is what a survey has found. Nobody changes it.
+// Found is the result of a survey. It is never changed.
 type Found struct {
-	// At is when it ended.
+	// At is when the survey ended.
 	At   time.Time
 	Pods map[types.UID]Parcel
-	// Images is nil if it could not be had.
+	// Images is nil if the runtime did not report it.
 	Images *Images
 }
 
-// Images is the file system of the images, with what these take as far as the runtime says it.
+// Images is the file system of the images, with what the images use as far as the runtime reports it.
 type Images struct {
 	Space
 	runtime.ImageFs
 }
 
-// Parcel is what one Pod was found to take, by container and by volume. What is not there, or could not be measured
-// wholly, is missing.
+// Parcel is how much one Pod uses, by container and by volume. Missing parts, and those that could not be measured
+// completely, are left out.
 type Parcel struct {
 	Logs, Layers map[string]Usage
 	Volumes      map[string]Volume
-	// Total is of all that goes away with the Pod; nil if a part of it could not be measured wholly.
+	// Total is the sum of all that is removed with the Pod; nil if a part of it could not be measured completely.
 	Total *Usage
 }
 
-// Volume is what a volume holds, and what its file system has.
+// Volume is what a volume holds, and the size of its file system.
 type Volume struct {
 	Usage
 	Space
 }
 
-// Survey measures what all Pods take, but only after somebody has asked, and not for each who asks. Make it with
-// NewSurvey.
+// Survey measures what all Pods use, but only after a request, and not for each request. Create it with NewSurvey.
 type Survey struct {
 	config SurveyConfig
 	wanted wakeup.Signal
 	first  chan struct{} // closed when the first survey has ended
 
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards all fields below
 	found *Found
 	until time.Time
 }
 
-// NewSurvey makes a Survey that knows nothing yet.
+// NewSurvey returns a Survey without a result yet.
 func NewSurvey(c SurveyConfig) *Survey {
 	return &Survey{config: c, wanted: wakeup.New(), first: make(chan struct{})}
 }
 
-// Known returns what the last survey has found, nil if none has ended yet, and has the next one begin if that is old.
+// Known returns the result of the last survey, nil if none has ended yet, and starts the next one if that is old.
 func (s *Survey) Known() *Found {
 	found, old := s.last()
 	if old {
@@ -91,7 +91,7 @@ func (s *Survey) Known() *Found {
 	return found
 }
 
-// Latest is Known that waits for the first survey as long as ctx and patience allow.
+// Latest is Known, but waits for the first survey as long as ctx and patience allow.
 func (s *Survey) Latest(ctx context.Context) *Found {
 	if found := s.Known(); found != nil {
 		return found
@@ -112,7 +112,7 @@ func (s *Survey) last() (found *Found, old bool) {
 	return s.found, !time.Now().Before(s.until)
 }
 
-// Run measures when somebody has asked, until ctx ends.
+// Run measures on request until ctx ends.
 func (s *Survey) Run(ctx context.Context) {
 	for {
 		select {
@@ -121,7 +121,7 @@ func (s *Survey) Run(ctx context.Context) {
 		case <-s.wanted:
 		}
 		if _, old := s.last(); !old {
-			continue // asked for while the last one was under way
+			continue // requested while the last one was under way
 		}
 		began := time.Now()
 		found := s.look(ctx)
@@ -211,14 +211,14 @@ func (s *Survey) parcel(ctx context.Context, pod *corev1.Pod) (Parcel, error) {
 	return out, errors.Join(problems...)
 }
 
-// volume returns nil for a volume of which nothing can be told.
+// volume returns nil for a volume that is not measured.
 func (s *Survey) volume(ctx context.Context, pod *corev1.Pod, v *corev1.Volume) (*Volume, error) {
 	dir, known := s.config.Folder(pod, v)
 	if !known {
 		return nil, nil
 	}
 	usage, err := Folder(ctx, dir, Bound)
-	if err != nil || !usage.whole() || usage.Inodes == 0 { // or it is not there yet
+	if err != nil || !usage.whole() || usage.Inodes == 0 { // or it does not exist yet
 		return nil, err
 	}
 	space, err := SpaceOf(dir)

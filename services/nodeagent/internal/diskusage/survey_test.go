@@ -19,7 +19,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
-// written is a runtime that fails as long as it is broken.
+// written is a runtime that fails while it is broken.
 type written struct{ broken atomic.Bool }
 
 func (w *written) Layers(context.Context, string) ([]runtime.Layer, error) {
@@ -30,8 +30,8 @@ func (w *written) Layers(context.Context, string) ([]runtime.Layer, error) {
 		{Container: "app", Bytes: 9 << 20, Inodes: 9}}, nil
 }
 
-// surveyed is a Survey of one Pod with two emptyDir volumes, one of memory, and one of which nothing can be told. It
-// counts how often Pods were looked at.
+// surveyed is a Survey of one Pod with two emptyDir volumes, one in memory, and one that cannot be measured. It
+// counts how often Pods were measured.
 func surveyed(t *testing.T) (s *Survey, pod *corev1.Pod, looks *atomic.Int32, w *written) {
 	t.Helper()
 	files := podfiles.Root{Dir: t.TempDir(), LogDir: t.TempDir()}
@@ -59,10 +59,11 @@ func surveyed(t *testing.T) (s *Survey, pod *corev1.Pod, looks *atomic.Int32, w 
 	}), pod, looks, w
 }
 
-// near reports whether a usage is that many MiB, give or take what folders take themselves.
+// near reports whether a usage is that many MiB, apart from what folders themselves use.
 func near(u Usage, mib int64) bool { return u.Bytes >= mib<<20 && u.Bytes < mib<<20+64<<10 }
 
-// What goes away with the Pod counts for it, of the newest instance of a container; what never began has nothing.
+// All that is removed with the Pod counts, for the newest instance of each container; containers that never started
+// have none.
 func TestParcel(t *testing.T) {
 	s, pod, _, w := surveyed(t)
 	got, err := s.parcel(t.Context(), pod)
@@ -83,7 +84,7 @@ func TestParcel(t *testing.T) {
 	}
 }
 
-// What cannot be seen wholly is not told at all, nor is what a link leads to.
+// What cannot be measured completely is not reported at all, nor is what a link leads to.
 func TestParcelOfHostilePods(t *testing.T) {
 	for name, lay := range map[string]func(dir string){
 		"too deep": func(dir string) { plainfiletest.Nest(t, dir, 1000) },
@@ -107,7 +108,7 @@ func TestParcelOfHostilePods(t *testing.T) {
 	}
 }
 
-// The disk is looked at when somebody asks, and then not for a minute, however many ask.
+// The disk is measured on request, and then not for a minute, however many requests come.
 func TestSurvey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, looks, _ := surveyed(t)

@@ -11,31 +11,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxDepth bounds how deep folders are followed: each level holds a file open, and no path of a program reaches deeper.
+// MaxDepth bounds the depth of folders: each level keeps a file open, and no path of a program reaches deeper.
 const MaxDepth = 1000
 
-// namesAtOnce bounds how much of a folder is in memory.
+// namesAtOnce bounds how many names of a folder are in memory at a time.
 const namesAtOnce = 1000
 
 // blockSize is the unit of stat(2).
 const blockSize = 512
 
-// Usage is what the files below a folder take of its file system.
+// Usage is how much of its file system the files in a folder use.
 type Usage struct {
 	Bytes, Inodes int64
-	// TooDeep says that its folders are nested deeper than anybody could look.
+	// TooDeep means that its folders are nested deeper than could be measured.
 	TooDeep bool
 }
 
-// Enough says how much settles what a measurement is made for: it ends there. Zero values are no bound.
+// Enough is the amount that decides the question of a measurement, which ends there. Zero values are no bound.
 type Enough struct{ Bytes, Inodes int64 }
 
-// Bound is for measurements that settle nothing: of one folder no more files than that are looked at.
+// Bound is for measurements without such a question: it bounds the number of files per folder.
 var Bound = Enough{Inodes: 200_000}
 
-// Folder adds up what the files below a folder take of its file system, and stops as soon as that is more than enough.
-// It follows no link and enters no other file system. What goes away meanwhile counts nothing; a folder that is not
-// there is empty. If ctx ends it returns what it has found so far, with the error.
+// Folder adds up how much of its file system the files in a folder use, and stops as soon as that is more than
+// enough. It follows no link and enters no other file system. Files removed meanwhile do not count; a missing
+// folder is empty. If ctx ends it returns what it has found so far, with the error.
 func Folder(ctx context.Context, dir string, enough Enough) (Usage, error) {
 	fd, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +67,7 @@ type walk struct {
 	seen map[uint64]bool
 }
 
-// done reports whether nothing further can change the verdict.
+// done reports whether nothing further can change the answer.
 func (w *walk) done() bool {
 	return w.usage.TooDeep || w.enough.Bytes > 0 && w.usage.Bytes > w.enough.Bytes ||
 		w.enough.Inodes > 0 && w.usage.Inodes > w.enough.Inodes

@@ -21,7 +21,7 @@ func write(t *testing.T, path string, size int) {
 	}
 }
 
-// What a volume holds is what its files take of the disk, each once; nothing outside counts.
+// A volume's usage is how much of the disk its files use, each counted once; nothing outside counts.
 func TestFolder(t *testing.T) {
 	outside := t.TempDir()
 	write(t, filepath.Join(outside, "big"), 1<<20)
@@ -41,14 +41,14 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := Folder(t.Context(), dir, Enough{})
-	// Folders and links may take some blocks themselves.
+	// Folders and links may use some blocks themselves.
 	if used := got.Bytes - bare.Bytes; err != nil || used < 128<<10 || used > 128<<10+64<<10 || got.TooDeep {
 		t.Errorf("two files of 64 KiB take %d bytes, %v", used, err)
 	}
 	if got, err := Folder(t.Context(), filepath.Join(dir, "nowhere"), Enough{}); err != nil || got.Bytes != 0 {
 		t.Errorf("a folder that is not there holds %d bytes, %v", got.Bytes, err)
 	}
-	// What is enough for the verdict ends the look, so that its cost is bounded by the limit.
+	// An amount that decides the question ends the measurement, so that the limit bounds its cost.
 	for i := range 10 {
 		write(t, filepath.Join(dir, fmt.Sprint("more", i)), 64<<10)
 	}
@@ -63,7 +63,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// Folders that are nested without end neither exhaust the agent nor hide what they hold.
+// Folders that are nested without end neither exhaust the agent nor hide their contents.
 func TestDepth(t *testing.T) {
 	for depth, want := range map[int]bool{999: false, 1000: true} {
 		dir := t.TempDir()
@@ -74,8 +74,8 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// Inodes are counted one by one, folders and links included, files with several names once; enough of them ends the
-// look.
+// Inodes are counted one by one, including folders and links, files with several names once; enough of them end the
+// measurement.
 func TestInodes(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a", "file"), 1)

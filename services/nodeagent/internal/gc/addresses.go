@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// addresses gives back what host-local keeps for sandboxes that failed or were forgotten. Each network has a folder
-// with a file per address and one, named lock, that host-local locks while it gives and takes.
+// addresses releases the addresses that host-local keeps for sandboxes that failed or were forgotten. Each network
+// has a folder with a file per address and one, named lock, that host-local locks while it allocates and releases.
 func (c *Collector) addresses(ctx context.Context) error {
 	if c.AddressesDir == "" {
 		return nil
@@ -46,7 +46,7 @@ func (c *Collector) addresses(ctx context.Context) error {
 	return nil
 }
 
-// locked does something while it holds a lock file. If host-local holds it, that is left to the next time.
+// locked calls do while it holds a lock file. If host-local holds it, that is left to the next time.
 func locked(path string, do func() error) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,7 +65,7 @@ func locked(path string, do func() error) error {
 	return do() // closing the file unlocks it
 }
 
-// reservations reads those of one network.
+// reservations reads the reservations of one network.
 func reservations(dir string) ([]reservation, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

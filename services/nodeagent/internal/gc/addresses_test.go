@@ -40,7 +40,7 @@ func TestLostReservations(t *testing.T) {
 	}
 }
 
-// listed is a runtime of which only the list of Pods is asked for.
+// listed is a runtime of which only the list of Pods is used.
 type listed struct {
 	runtime.Runtime
 	pods []observed.Pod
@@ -48,8 +48,8 @@ type listed struct {
 
 func (l listed) ListPods(context.Context) ([]observed.Pod, error) { return l.pods, nil }
 
-// TestAddressesOfFailedSandboxesComeBack lays files as host-local does: one per address, with the sandbox and the
-// interface.
+// TestAddressesOfFailedSandboxesComeBack creates files as host-local does: one per address, with the sandbox and
+// the interface.
 func TestAddressesOfFailedSandboxesComeBack(t *testing.T) {
 	dir := t.TempDir()
 	network := filepath.Join(dir, "bridge")

@@ -1,6 +1,5 @@
 // Package gc removes what Pods have left on the node: earlier instances of their containers, sandboxes that were
-// replaced, containers that the runtime has lost, and images that nothing uses. What to remove is decided by pure
-// functions.
+// replaced, containers that the runtime has lost, and unused images. Pure functions decide what to remove.
 package gc
 
 import (
@@ -13,8 +12,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
-// deadContainers returns the instances to remove: of each container of each Pod, all that have exited but the newest
-// instance and the newest one that has exited. Those two are what the API shows, and their logs can be read.
+// deadContainers returns the instances to remove: of each container of each Pod, all that have exited except the
+// newest instance and the newest one that has exited. The API shows these two, and their logs can be read.
 func deadContainers(pods []observed.Pod) []string {
 	var out []string
 	for i := range pods {
@@ -33,7 +32,7 @@ func deadContainers(pods []observed.Pod) []string {
 	return out
 }
 
-// deadSandboxes returns the sandboxes to remove: those that were replaced and hold no container.
+// deadSandboxes returns the sandboxes to remove: those that were replaced and have no container.
 func deadSandboxes(pods []observed.Pod) []string {
 	var out []string
 	for i := range pods {
@@ -55,7 +54,7 @@ type imageUse struct {
 	lastUsed  time.Time // zero: not since it was first seen
 }
 
-// idle returns for how long the image is known to be unused.
+// idle returns how long the image has been unused, as far as known.
 func (u imageUse) idle(now time.Time) time.Duration {
 	if u.lastUsed.After(u.firstSeen) {
 		return now.Sub(u.lastUsed)
@@ -69,8 +68,9 @@ func unused(images []runtime.Image, inUse map[string]bool) []runtime.Image {
 		func(image runtime.Image) bool { return image.Pinned || inUse[image.ID] })
 }
 
-// unusedImages returns which of the unused images to remove: all that were unused for longer than the greatest age, and
-// so many of the others that are not new, the longest unused first, that at least need bytes become free with both.
+// unusedImages returns which of the unused images to remove: all that were unused for longer than the maximum age,
+// and as many of the others that are not new, the longest unused first, as are needed to free at least need bytes
+// in all.
 func unusedImages(images []runtime.Image, uses map[string]imageUse, need uint64, s Settings, now time.Time) []string {
 	var out []string
 	var candidates []runtime.Image
@@ -98,7 +98,7 @@ func unusedImages(images []runtime.Image, uses map[string]imageUse, need uint64,
 	return out
 }
 
-// sizeOf is the size of an image.
+// sizeOf returns the size of an image.
 func sizeOf(images []runtime.Image, id string) uint64 {
 	for i := range images {
 		if images[i].ID == id {
@@ -108,16 +108,16 @@ func sizeOf(images []runtime.Image, id string) uint64 {
 	return 0
 }
 
-// tooLittle says, in the field's words, that images gave back less than was needed.
+// tooLittle returns the kubelet's message that images freed less than was needed.
 func tooLittle(need, freed uint64) string {
 	return fmt.Sprintf("Failed to garbage collect required amount of images. Attempted to free %d bytes, "+
 		"but only found %d bytes eligible to free.", need, freed)
 }
 
-// failing counts the rounds that have failed one after the other.
+// failing counts consecutive failed rounds.
 type failing int
 
-// began takes the end of a round in, and reports whether so many have failed now as tell.
+// began takes in the result of a round, and reports whether the number of failures has just reached rounds.
 func (f *failing) began(err error, rounds failing) bool {
 	if err == nil {
 		*f = 0
@@ -127,8 +127,8 @@ func (f *failing) began(err error, rounds failing) bool {
 	return *f == rounds
 }
 
-// toFree returns how many bytes images must give back on a file system of total bytes: none while less than high
-// percent of it is used, and else what brings it down to low percent.
+// toFree returns how many bytes of images must be freed on a file system of total bytes: none while less than high
+// percent of it is used, else as many as bring it down to low percent.
 func toFree(total, free uint64, high, low int) uint64 {
 	used := total - min(free, total)
 	if used*100 < total*uint64(high) {

@@ -8,12 +8,12 @@ import (
 
 // reservation is an address that the network plugin host-local keeps for a sandbox.
 type reservation struct {
-	// file holds it; its name is the address.
+	// file is the reservation's file; its name is the address.
 	file, sandbox string
 	since         time.Time
 }
 
-// minReservationAge is longer than the runtime may take to make a sandbox, which it lists only when it is made.
+// minReservationAge is longer than the runtime may take to create a sandbox, which it lists only after that.
 const minReservationAge = 10 * time.Minute
 
 // lostReservations returns the files of reservations for sandboxes that the runtime does not have. pods must have been

@@ -62,7 +62,7 @@ func TestUnusedImages(t *testing.T) {
 	}
 }
 
-// Of images that were used last at the same time the one that came first goes first; a new one is kept for two minutes.
+// Of images last used at the same time the one that came first is removed first; a new one is kept for two minutes.
 func TestWhichImageGoesFirst(t *testing.T) {
 	now := time.Unix(10000, 0)
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
@@ -82,8 +82,8 @@ func TestWhichImageGoesFirst(t *testing.T) {
 	}
 }
 
-// What was unused for longer than the greatest age goes whatever the disk says, and counts for what the disk needs.
-// (imageMaximumGCAge, KubeletConfiguration v1beta1.)
+// Images unused for longer than the maximum age are removed regardless of the disk, and count toward what the disk
+// needs. (imageMaximumGCAge, KubeletConfiguration v1beta1.)
 func TestImagesUnusedForTooLong(t *testing.T) {
 	now := time.Unix(100000, 0)
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
@@ -120,7 +120,7 @@ func TestImagesUnusedForTooLong(t *testing.T) {
 	}
 }
 
-// From 85 percent on images give back what brings the file system down to 80.
+// From 85 percent on, images are removed until the file system is down to 80.
 func TestToFree(t *testing.T) {
 	for _, r := range []struct {
 		total, free uint64

@@ -15,11 +15,10 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime/fake"
 )
 
-// onAnyDisk are settings by which no disk is too full, however full that of the test's machine is.
+// onAnyDisk are settings under which no disk is too full, including that of the test's machine.
 var onAnyDisk = Settings{HighPercent: 101, LowPercent: 100, MinAge: time.Minute}
 
-// A failure is told when it begins, that of images when they fail the second time, and again only after a round that
-// went well.
+// A failure is reported when it begins, for images at the second failure, and again only after a successful round.
 func TestFailuresAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		images := fake.New()
@@ -41,7 +40,7 @@ func TestFailuresAreTold(t *testing.T) {
 			images.SetDown(errors.New("no runtime"))
 			time.Sleep(15 * time.Minute) // 19:30, 39:30
 			images.SetDown(nil)
-			time.Sleep(30 * time.Second) // 20:00, 40:00: the rounds of this moment come with the one or the other
+			time.Sleep(30 * time.Second) // 20:00, 40:00: the rounds of this moment may come before or after
 			synctest.Wait()
 		}
 		cancel()
@@ -56,7 +55,7 @@ func TestFailuresAreTold(t *testing.T) {
 	})
 }
 
-// A disk that is full of something else than images is told of once.
+// A disk that is full of other data than images is reported once.
 func TestTooLittleIsTold(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -78,7 +77,7 @@ func TestTooLittleIsTold(t *testing.T) {
 	})
 }
 
-// What is broken off because the agent ends has not failed.
+// A round that is cut off by the end of the agent has not failed.
 func TestAnEndIsNoFailure(t *testing.T) {
 	told := 0
 	c := New(Config{Record: func(events.Event) { told++ }})

@@ -19,23 +19,22 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
-// How often is collected.
+// How often containers and images are collected.
 const (
 	containersEvery = time.Minute
 	imagesEvery     = 5 * time.Minute
 )
 
-// Config is what a Collector works with.
+// Config is what a Collector needs.
 type Config struct {
 	Runtime runtime.Runtime
 	Log     *zap.Logger
 	// ImageFs returns a folder on the file system that holds the images.
 	ImageFs func(ctx context.Context) (string, error)
-	// Images says which images go, Records what is kept of those that are there.
+	// Images are the settings for removing images, Records the records about existing ones.
 	Images  Settings
 	Records *imagepull.Records
-	// AddressesDir is where host-local keeps the addresses of this runtime's Pods; nothing is given back if it is
-	// empty.
+	// AddressesDir is where host-local keeps the addresses of this runtime's Pods; if empty, no address is released.
 	AddressesDir string
 	// Record writes an event about the node; nil writes none.
 	Record func(events.Event)
@@ -47,15 +46,15 @@ type Collector struct {
 
 	mu   sync.Mutex // guards uses
 	uses map[string]imageUse
-	// containersFail and imagesFail say how the last rounds have ended, short in how many of them images gave back too
-	// little; of Run alone.
+	// containersFail and imagesFail count the last failed rounds, short those in which images freed too little; only
+	// Run uses them.
 	containersFail, imagesFail, short failing
 }
 
 // New returns a Collector that does nothing yet.
 func New(config Config) *Collector { return &Collector{Config: config, uses: map[string]imageUse{}} }
 
-// Run collects until ctx ends. Images count as new when it starts: nobody knows who used them before.
+// Run collects until ctx ends. Images count as new when it starts, because their earlier use is unknown.
 func (c *Collector) Run(ctx context.Context) {
 	containers, images := time.NewTicker(containersEvery), time.NewTicker(imagesEvery)
 	defer containers.Stop()
@@ -78,20 +77,20 @@ func (c *Collector) Run(ctx context.Context) {
 	}
 }
 
-// tellImages tells of image rounds that fail again and again: the first may come before the runtime knows its disk.
+// tellImages reports image rounds that fail repeatedly: the first may come before the runtime knows its disk.
 func (c *Collector) tellImages(ctx context.Context, err error) error {
 	c.tell(ctx, c.imagesFail.began(err, 2), "ImageGCFailed", err)
 	return err
 }
 
-// tell writes an event about a failure; that the agent ends is none.
+// tell writes an event about a failure; the end of the agent is no failure.
 func (c *Collector) tell(ctx context.Context, due bool, reason string, err error) {
 	if due && c.Record != nil && ctx.Err() == nil {
 		c.Record(events.Warning(reason, "%v", err))
 	}
 }
 
-// Containers removes the instances and sandboxes that nothing needs any more.
+// Containers removes unneeded instances and sandboxes.
 func (c *Collector) Containers(ctx context.Context) error {
 	pods, err := c.Runtime.ListPods(ctx)
 	if err != nil {
@@ -109,8 +108,8 @@ func (c *Collector) Containers(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// images removes images that were unused for too long, whatever is known of the disk, and what brings the file system
-// of the images down to the low percentage.
+// images removes images that were unused for too long, regardless of the disk, and others until the file system of
+// the images is down to the low percentage.
 func (c *Collector) images(ctx context.Context) error {
 	need, err := c.needed(ctx)
 	freed, failed := c.removeImages(ctx, need)
@@ -122,7 +121,7 @@ func (c *Collector) images(ctx context.Context) error {
 	return errors.Join(err, failed, short)
 }
 
-// needed returns how many bytes images must give back.
+// needed returns how many bytes of images must be freed.
 func (c *Collector) needed(ctx context.Context) (uint64, error) {
 	dir, err := c.ImageFs(ctx)
 	if err != nil {
@@ -139,14 +138,14 @@ func (c *Collector) needed(ctx context.Context) (uint64, error) {
 	return toFree(fs.Blocks*block, fs.Bavail*block, c.Images.HighPercent, c.Images.LowPercent), nil
 }
 
-// UnusedImages removes all images that nothing uses, except new ones.
+// UnusedImages removes all unused images except new ones.
 func (c *Collector) UnusedImages(ctx context.Context) error {
 	_, err := c.removeImages(ctx, math.MaxUint64)
 	return err
 }
 
-// removeImages removes images that were unused for too long, and others that are unused until at least need bytes
-// become free, if there are as many. It returns how many those have taken that it has removed.
+// removeImages removes images that were unused for too long, and further unused ones until at least need bytes are
+// freed, if there are enough. It returns the size of the removed images.
 func (c *Collector) removeImages(ctx context.Context, need uint64) (freed uint64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,7 +176,7 @@ func (c *Collector) removeImages(ctx context.Context, need uint64) (freed uint64
 	return freed, errors.Join(problems...)
 }
 
-// imagesOf returns the images that containers were made from or have as volumes.
+// imagesOf returns the images that containers were created from or have as volumes.
 func (c *Collector) imagesOf(ctx context.Context, pods []observed.Pod) (map[string]bool, error) {
 	out := map[string]bool{}
 	for i := range pods {
@@ -197,7 +196,7 @@ func (c *Collector) imagesOf(ctx context.Context, pods []observed.Pod) (map[stri
 	return out, nil
 }
 
-// note keeps account of the use of images.
+// note records the use of images.
 func (c *Collector) note(images []runtime.Image, inUse map[string]bool, now time.Time) {
 	next := make(map[string]imageUse, len(images))
 	for _, image := range images {

@@ -26,8 +26,9 @@ func removals(r *fake.Runtime, start time.Time) []string {
 	return out
 }
 
-// An image goes when it was unused for longer than the greatest age, counted from the start of the agent; that is
-// looked at every five minutes, and the disk need not be known. (imageMaximumGCAge, KubeletConfiguration v1beta1.)
+// An image is removed when it was unused for longer than the maximum age, counted from the start of the agent; this
+// is checked every five minutes, and does not depend on the disk. (imageMaximumGCAge, KubeletConfiguration
+// v1beta1.)
 func TestImagesGoByAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		images := fake.New("used:1", "unused:1")
@@ -70,7 +71,7 @@ func TestImagesOfVolumesStay(t *testing.T) {
 	})
 }
 
-// An agent that starts again knows nothing of the use of images before: they count as new.
+// A restarted agent does not know the earlier use of images: they count as new.
 func TestAgeOfImagesAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		images := fake.New("unused:1")
@@ -88,7 +89,7 @@ func TestAgeOfImagesAfterARestart(t *testing.T) {
 	})
 }
 
-// sandboxUsing makes a sandbox with a container of an image, and others as volumes, and returns its ID.
+// sandboxUsing creates a sandbox with a container of an image, with others as volumes, and returns its ID.
 func sandboxUsing(t *testing.T, images *fake.Runtime, image, volumes string) string {
 	t.Helper()
 	config := &cri.PodSandboxConfig{Metadata: &cri.PodSandboxMetadata{Name: "p", Uid: "u"},
@@ -106,7 +107,7 @@ func sandboxUsing(t *testing.T, images *fake.Runtime, image, volumes string) str
 	return id
 }
 
-// collecting starts a collector that does not find the file system of the images; the function stops it.
+// collecting starts a collector that does not find the file system of the images; stop stops it.
 func collecting(t *testing.T, images *fake.Runtime, maxAge time.Duration) (stop func()) {
 	settings := DefaultSettings()
 	settings.MaxAge = maxAge

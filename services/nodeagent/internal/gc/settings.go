@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The flags: the kubelet's, and the counterpart of the third, for which it has a field alone.
+// The flags: the kubelet's, and one for a maximum age, for which the kubelet has only a configuration field.
 const (
 	flagHigh   = "image-gc-high-threshold"
 	flagLow    = "image-gc-low-threshold"
@@ -15,17 +15,17 @@ const (
 	flagMaxAge = "maximum-image-ttl-duration"
 )
 
-// Settings say which images are removed.
+// Settings determine which images are removed.
 type Settings struct {
-	// HighPercent and LowPercent of their file system say when unused images are removed, and until when.
+	// Unused images are removed from HighPercent use of their file system on, down to LowPercent.
 	HighPercent, LowPercent int
 	// MinAge is how long a new image is kept for the container that it was pulled for.
 	MinAge time.Duration
-	// MaxAge is how long an image may be unused, whatever the file system says; 0 is for ever.
+	// MaxAge is how long an image may be unused, regardless of the file system; 0 means forever.
 	MaxAge time.Duration
 }
 
-// DefaultSettings are those of a node on which nothing is said.
+// DefaultSettings returns the settings of a node without flags.
 func DefaultSettings() Settings {
 	return Settings{HighPercent: 85, LowPercent: 80, MinAge: 2 * time.Minute}
 }
@@ -40,7 +40,7 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 			"for ever")
 }
 
-// Validate says what is wrong with the flags.
+// Validate returns an error if the flags are invalid.
 func (s *Settings) Validate() error {
 	switch {
 	case s.LowPercent < 0 || s.LowPercent >= s.HighPercent || s.HighPercent > 100:

@@ -9,7 +9,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// operations are the metrics' words for the methods of CRI. Calls of anything else are not counted.
+// operations are the metrics' label values for CRI methods. Other calls are not counted.
 var operations = map[string]string{
 	cri.RuntimeService_Version_FullMethodName:                  "version",
 	cri.RuntimeService_Status_FullMethodName:                   "status",
@@ -40,13 +40,13 @@ var operations = map[string]string{
 	cri.ImageService_ImageFsInfo_FullMethodName:                "image_fs_info",
 }
 
-// Calls counts what the container runtime is asked. Make it with NewCalls.
+// Calls counts the calls to the container runtime. Create it with NewCalls.
 type Calls struct {
 	all, errors, sandboxErrors *prometheus.CounterVec
 	durations, sandboxes       *prometheus.HistogramVec
 }
 
-// NewCalls makes counters that stand at 0.
+// NewCalls returns counters at 0.
 func NewCalls() *Calls {
 	return &Calls{
 		all: counters("kubelet_runtime_operations_total",
@@ -64,7 +64,7 @@ func NewCalls() *Calls {
 	}
 }
 
-// Metrics are all counters.
+// Metrics returns all counters.
 func (c *Calls) Metrics() []prometheus.Collector {
 	return []prometheus.Collector{c.all, c.errors, c.durations, c.sandboxes, c.sandboxErrors}
 }

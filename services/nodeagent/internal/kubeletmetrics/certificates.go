@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// RenewalErrors counts the requests for the node's certificates that came to nothing.
+// RenewalErrors counts the failed requests for the node's certificates.
 type RenewalErrors struct{ Client, Server prometheus.Counter }
 
-// NewRenewalErrors makes counters that stand at 0.
+// NewRenewalErrors returns counters at 0.
 func NewRenewalErrors() RenewalErrors {
 	return RenewalErrors{
 		Client: counter("kubelet_certificate_manager_client_expiration_renew_errors",
@@ -25,12 +25,13 @@ func NewRenewalErrors() RenewalErrors {
 	}
 }
 
-// Metrics are all counters.
+// Metrics returns all counters.
 func (r RenewalErrors) Metrics() []prometheus.Collector {
 	return []prometheus.Collector{r.Client, r.Server}
 }
 
-// ClientLife tells how long the certificate lasts by which the agent speaks to the API, as it is whenever it is asked.
+// ClientLife collects, at each scrape, how long the certificate with which the agent connects to the API remains
+// valid.
 func ClientLife(connection *rest.Config) prometheus.Collector {
 	return life("kubelet_certificate_manager_client_ttl_seconds",
 		"Gauge of the TTL (time-to-live) of the Kubelet's client certificate. The value is in seconds until "+
@@ -38,7 +39,7 @@ func ClientLife(connection *rest.Config) prometheus.Collector {
 			"will be +INF.", func() (time.Time, error) { return clientEnd(connection) })
 }
 
-// ServerLife tells how long the certificate lasts that the node API shows.
+// ServerLife collects how long the certificate of the node API remains valid.
 func ServerLife(shown func() (*tls.Certificate, error)) prometheus.Collector {
 	return life("kubelet_certificate_manager_server_ttl_seconds",
 		"Gauge of the shortest TTL (time-to-live) of the Kubelet's serving certificate. The value is in seconds until "+
@@ -58,7 +59,7 @@ func life(name, help string, end func() (time.Time, error)) prometheus.Collector
 
 var errNoCertificate = errors.New("there is no certificate")
 
-// clientEnd reads the file anew: it is replaced when the certificate is renewed.
+// clientEnd reads the file each time: a renewal replaces it.
 func clientEnd(connection *rest.Config) (time.Time, error) {
 	pem := connection.CertData
 	if len(pem) == 0 {

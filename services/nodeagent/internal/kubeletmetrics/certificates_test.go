@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// lasting is a certificate that lasts a while, or has expired so long ago.
+// lasting returns a certificate that is valid for that long, or expired that long ago.
 func lasting(t *testing.T, d time.Duration) *tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -37,8 +37,8 @@ func encoded(certificate *tls.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]})
 }
 
-// The life of the agent's certificate is that of the one in the file now, negative when it is over, and without end
-// where there is none.
+// The life of the agent's certificate is that of the one in the file now, negative after its expiry, and infinite
+// without a certificate.
 func TestClientLife(t *testing.T) {
 	const name = "kubelet_certificate_manager_client_ttl_seconds gauge "
 	file := filepath.Join(t.TempDir(), "pair.pem")
@@ -60,7 +60,7 @@ func TestClientLife(t *testing.T) {
 	expect(t, shown(t, ClientLife(&rest.Config{BearerToken: "token"})), name+"+Inf")
 }
 
-// The life of the serving certificate is that of what a client would be shown now.
+// The life of the serving certificate is that of the one that a client would get now.
 func TestServerLife(t *testing.T) {
 	const name = "kubelet_certificate_manager_server_ttl_seconds gauge "
 	var err error

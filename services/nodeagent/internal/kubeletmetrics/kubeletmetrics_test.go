@@ -26,7 +26,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime/cri"
 )
 
-// What workers do stands under the names, with the labels and in the buckets of a kubelet.
+// What workers do is counted under the kubelet's names, with its labels and buckets.
 func TestWorkers(t *testing.T) {
 	w := NewWorkers()
 	w.Taken(time.Second)
@@ -79,7 +79,7 @@ func (failing) RunPodSandbox(context.Context, *criapi.RunPodSandboxRequest) (*cr
 	return nil, status.Error(codes.Unknown, "no network")
 }
 
-// Each call of a container runtime is counted by what it asks for, and those that fail once more.
+// Each call to a container runtime is counted by its operation, and failed ones also as errors.
 func TestCalls(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "cri")
 	listener, err := net.Listen("unix", socket)
@@ -112,7 +112,7 @@ func TestCalls(t *testing.T) {
 	if _, err := runtime.ListImages(t.Context()); err == nil {
 		t.Fatal("there are images")
 	}
-	// What only containerd knows is not asked by CRI.
+	// Calls to containerd's own API are not CRI.
 	if err := runtime.RemoveContainer(t.Context(), "c"); err == nil {
 		t.Fatal("a container was removed")
 	}
@@ -148,7 +148,7 @@ func TestCalls(t *testing.T) {
 	})
 }
 
-// named is a Pod of the UID.
+// named returns a Pod with the UID.
 func named(uid types.UID) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid, Namespace: "ns", Name: string(uid)}}
 }
@@ -185,7 +185,7 @@ func TestNode(t *testing.T) {
 		"nodeagent_pods gauge 4")
 }
 
-// The volumes of claims are told of once each, as far as they were measured; others are not.
+// Each volume of a claim is reported once, as far as it was measured; others are not.
 func TestVolumes(t *testing.T) {
 	pod := named("p")
 	claim := corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "claim"}}
@@ -222,7 +222,8 @@ func TestVolumes(t *testing.T) {
 	expect(t, shown(t, volumes))
 }
 
-// Lists are counted with how long they took and what passed between them; one that failed is none that was seen.
+// Lists are counted with their duration and the time between them; the time of the last list counts only successful
+// ones.
 func TestRelists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRelists()

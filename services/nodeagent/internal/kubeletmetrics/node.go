@@ -29,14 +29,14 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-// Node counts the Pods of the node whenever it is asked.
+// Node counts the Pods of the node at each scrape.
 type Node struct {
-	// Name is the node's.
+	// Name is the node's name.
 	Name string
-	// Pods are what the workers of all Pods do, Active the Pods that hold resources of the node.
+	// Pods returns the views of all Pods, Active the Pods that hold resources of the node.
 	Pods   func() []podworker.View
 	Active func() map[*corev1.Pod]bool
-	// Static says which Pods are from files of the node.
+	// Static reports whether a Pod is from a file of the node.
 	Static func(uid types.UID) bool
 }
 

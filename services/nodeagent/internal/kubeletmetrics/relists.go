@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Relists counts how everything that the runtime has is listed. Make it with NewRelists.
+// Relists counts the lists of everything that the runtime has. Create it with NewRelists.
 type Relists struct {
 	durations, intervals prometheus.Histogram
 	seen                 prometheus.Gauge
@@ -16,7 +16,7 @@ type Relists struct {
 	last time.Time
 }
 
-// NewRelists makes counters that stand at 0.
+// NewRelists returns counters at 0.
 func NewRelists() *Relists {
 	return &Relists{
 		durations: histogram("kubelet_pleg_relist_duration_seconds",
@@ -28,12 +28,12 @@ func NewRelists() *Relists {
 	}
 }
 
-// Metrics are all counters.
+// Metrics returns all counters.
 func (r *Relists) Metrics() []prometheus.Collector {
 	return []prometheus.Collector{r.durations, r.intervals, r.seen}
 }
 
-// Listed counts a list that began at a time and has just ended; ok says that the runtime answered.
+// Listed counts a list that began at a time and has just ended; ok means that the runtime answered.
 func (r *Relists) Listed(began time.Time, ok bool) {
 	now := time.Now()
 	r.durations.Observe(now.Sub(began).Seconds())

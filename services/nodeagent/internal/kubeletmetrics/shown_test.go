@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// shown is what the collectors show, one line for each metric; of a histogram it is the count, the sum and how many
-// buckets there are up to the greatest.
+// shown returns what the collectors show, one line for each metric; for a histogram the count, the sum and the
+// number of buckets up to the greatest.
 func shown(t *testing.T, all ...prometheus.Collector) []string {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -50,7 +50,7 @@ func expect(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// roughly are lines whose last value is rounded down to whole minutes.
+// roughly returns lines whose last value is rounded down to whole minutes.
 func roughly(lines []string) []string {
 	out := make([]string, 0, len(lines))
 	for _, line := range lines {

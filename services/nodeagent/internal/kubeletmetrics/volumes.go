@@ -22,10 +22,10 @@ func volumeDesc(name, help string) *prometheus.Desc {
 	return desc("kubelet_volume_stats_"+name, help, "namespace", "persistentvolumeclaim")
 }
 
-// Volumes tells what the volumes of claims hold whenever it is asked: what the last survey of the disk has found.
+// Volumes collects, at each scrape, what the volumes of claims hold, from the last survey of the disk.
 type Volumes struct {
 	Pods func() []*corev1.Pod
-	// Disk returns at once what was found of the disk last, and has it looked at again if that is old.
+	// Disk returns at once the result of the last survey, and starts another if that is old.
 	Disk func() *diskusage.Found
 }
 
@@ -37,7 +37,7 @@ func (Volumes) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. Before the first survey has ended there is nothing.
+// Collect implements prometheus.Collector. Before the end of the first survey it collects nothing.
 func (v Volumes) Collect(ch chan<- prometheus.Metric) {
 	found := v.Disk()
 	if found == nil {

@@ -1,6 +1,6 @@
-// Package kubeletmetrics keeps the agent's metrics that have the names, labels and buckets of a kubelet's, by which the
-// field's dashboards and alerts look for them. Each counts what really happens here; what this agent has nothing of is
-// left out (docs/reference/metrics.md).
+// Package kubeletmetrics keeps the agent's metrics that have the names, labels and buckets of a kubelet's, for
+// existing dashboards and alerts. Each counts real events of this agent; metrics for which it has none are left out
+// (docs/reference/metrics.md).
 package kubeletmetrics
 
 import (
@@ -18,11 +18,11 @@ import (
 var podStart = []float64{0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200,
 	1800, 2700, 3600}
 
-// containerTypes are the metrics' words for the kinds of container.
+// containerTypes are the metrics' label values for the kinds of container.
 var containerTypes = map[lifecycle.Kind]string{lifecycle.Init: "init_container", lifecycle.Sidecar: "init_container",
 	lifecycle.Main: "container", lifecycle.Ephemeral: "ephemeral_container"}
 
-// Workers counts what the workers of Pods do. Make it with NewWorkers.
+// Workers counts what the workers of Pods do. Create it with NewWorkers.
 type Workers struct {
 	syncs                       *prometheus.HistogramVec
 	taken, running, finer       prometheus.Histogram
@@ -33,7 +33,7 @@ type Workers struct {
 
 var _ podworker.Observer = (*Workers)(nil)
 
-// NewWorkers makes counters that stand at 0.
+// NewWorkers returns counters at 0.
 func NewWorkers() *Workers {
 	endings := []string{"container_type", "exit_code", "reason"}
 	return &Workers{
@@ -59,7 +59,7 @@ func NewWorkers() *Workers {
 	}
 }
 
-// Metrics are all counters.
+// Metrics returns all counters.
 func (w *Workers) Metrics() []prometheus.Collector {
 	return []prometheus.Collector{w.syncs, w.taken, w.running, w.finer, w.pods, w.podErrors, w.containers,
 		w.containerErrors, w.ended, w.endedBare}
@@ -79,8 +79,8 @@ func (w *Workers) Synced(kind podworker.Sync, took time.Duration) {
 	w.syncs.WithLabelValues(string(kind)).Observe(took.Seconds())
 }
 
-// SandboxStarted implements podworker.Observer. One that failed counts as started too: the field divides the one by
-// the other.
+// SandboxStarted implements podworker.Observer. A failed sandbox counts as started too: dashboards divide failed by
+// started ones.
 func (w *Workers) SandboxStarted(err error) {
 	w.pods.Inc()
 	if err != nil {
@@ -88,7 +88,7 @@ func (w *Workers) SandboxStarted(err error) {
 	}
 }
 
-// ContainerStarted implements podworker.Observer. It counts as SandboxStarted does.
+// ContainerStarted implements podworker.Observer. It counts like SandboxStarted.
 func (w *Workers) ContainerStarted(kind lifecycle.Kind, reason string) {
 	w.containers.WithLabelValues(containerTypes[kind]).Inc()
 	if reason != "" {
@@ -96,8 +96,8 @@ func (w *Workers) ContainerStarted(kind lifecycle.Kind, reason string) {
 	}
 }
 
-// Ended implements podworker.Observer. It counts under the name with the prefix and the one without, which tools look
-// for too.
+// Ended implements podworker.Observer. It counts under the name with the prefix and the one without, which some
+// tools use.
 func (w *Workers) Ended(kind lifecycle.Kind, c *observed.Container) {
 	for _, counter := range []*prometheus.CounterVec{w.ended, w.endedBare} {
 		counter.WithLabelValues(containerTypes[kind], strconv.Itoa(int(c.ExitCode)), c.Reason).Inc()

@@ -10,14 +10,14 @@ import (
 	names "keelson.dev/kit/localvolume"
 )
 
-// protection is the field's finalizer: while a PersistentVolume has it, a claim may still be bound to it.
+// protection is the API's finalizer: while a PersistentVolume has it, a claim may still be bound to it.
 const protection = "kubernetes.io/pv-protection"
 
-// handles are the names that the folders of volumes have.
+// handles matches the names of the folders of volumes.
 var handles = regexp.MustCompile(`^pvc-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// Check says what is wrong with a PersistentVolume of the driver that a Pod of the node is to use. Its folder is that
-// of its own name, so that none can name the folder of another.
+// Check returns an error if a Pod of the node cannot use a PersistentVolume of the driver. Its folder must have its
+// own name, so that none can name the folder of another.
 func Check(pv *corev1.PersistentVolume, node string) error {
 	handle := pv.Spec.CSI.VolumeHandle
 	switch {
@@ -36,13 +36,13 @@ func Check(pv *corev1.PersistentVolume, node string) error {
 
 // Reclaiming is what is to be done about a PersistentVolume.
 type Reclaiming struct {
-	// Remove says that its folder goes, and Release that then the finalizer does.
+	// Remove means that its folder is to be removed, and Release that its finalizer is to be removed after that.
 	Remove, Release bool
 }
 
-// Decide says what a node does about a PersistentVolume that says that its folder is here. The folder goes when the
-// object is being deleted, no claim is bound to it any more, and its policy is Delete; of any other policy the data
-// stays when the object goes. What names no folder of its own has none.
+// Decide returns what a node does about a PersistentVolume whose label names the node. The folder is removed when
+// the object is being deleted, no claim is bound to it any more, and its policy is Delete; with any other policy
+// the data stays when the object goes. An object that names no folder of its own has none.
 func Decide(pv *corev1.PersistentVolume, node string) Reclaiming {
 	if pv.DeletionTimestamp == nil || pv.Labels[names.NodeLabel] != node || !slices.Contains(pv.Finalizers,
 		names.FolderFinalizer) ||

@@ -10,7 +10,7 @@ import (
 
 const handle = "pvc-11111111-2222-3333-4444-555555555555"
 
-// released is a volume of this node that is being deleted and no claim has any more.
+// released is a volume of this node that is being deleted and that no claim is bound to any more.
 func released(change ...func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
 	pv := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: handle, UID: "v", Labels: map[string]string{"local.keelson.dev/node": "n"},
@@ -29,7 +29,7 @@ func released(change ...func(*corev1.PersistentVolume)) *corev1.PersistentVolume
 	return pv
 }
 
-// What a node does about a volume that says that its folder is here.
+// What a node does about a volume whose label names the node.
 func TestDecide(t *testing.T) {
 	type pv = corev1.PersistentVolume
 	nothing, release, remove := Reclaiming{}, Reclaiming{Release: true}, Reclaiming{Release: true, Remove: true}

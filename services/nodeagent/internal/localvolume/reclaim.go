@@ -24,7 +24,7 @@ import (
 	"keelson.dev/kit/wakeup"
 )
 
-// How long to wait before what failed is tried again; each failure doubles it.
+// The delays before a failed attempt is repeated; each failure doubles the delay.
 const (
 	firstPause = time.Second
 	lastPause  = 5 * time.Minute
@@ -32,7 +32,7 @@ const (
 	callTimeout = 10 * time.Second
 )
 
-// ReclaimerConfig is what a Reclaimer works with.
+// ReclaimerConfig is what a Reclaimer needs.
 type ReclaimerConfig struct {
 	Client kubernetes.Interface
 	Log    *zap.Logger
@@ -40,7 +40,7 @@ type ReclaimerConfig struct {
 	Node   string
 }
 
-// Reclaimer removes the folders of volumes that are deleted, and then lets their objects go.
+// Reclaimer removes the folders of deleted volumes, and then the finalizers of their objects.
 type Reclaimer struct {
 	ReclaimerConfig
 	volumes cache.SharedIndexInformer
@@ -57,16 +57,16 @@ func NewReclaimer(config ReclaimerConfig) *Reclaimer {
 		wake: wakeup.New()}
 }
 
-// Look makes Run look at all volumes soon: one of them may have changed, or a Pod has gone.
+// Look makes Run check all volumes soon: one of them may have changed, or a Pod is gone.
 func (r *Reclaimer) Look() {
 	r.wake.Send()
 }
 
-// Run reclaims until ctx ends. It is woken by what changes, and tries again what failed.
+// Run reclaims until ctx ends. Changes wake it, and it repeats what failed.
 func (r *Reclaimer) Run(ctx context.Context) {
 	_, err := r.volumes.AddEventHandler(follow.Changes(r.Look))
 	if err != nil {
-		return // only an informer that has stopped refuses
+		return // only a stopped informer refuses
 	}
 	done := make(chan struct{})
 	go func() {
@@ -114,7 +114,7 @@ func (r *Reclaimer) reclaim(ctx context.Context, pv *corev1.PersistentVolume) er
 	if do.Remove {
 		err := r.Store.Remove(pv.Spec.CSI.VolumeHandle, pv.Name)
 		if errors.Is(err, ErrInUse) {
-			return nil // its Pod's end wakes
+			return nil // the end of the Pod wakes Run
 		}
 		if err != nil {
 			return fmt.Errorf("removing the folder of PersistentVolume %s: %w", pv.Name, err)
@@ -127,7 +127,7 @@ func (r *Reclaimer) reclaim(ctx context.Context, pv *corev1.PersistentVolume) er
 	return r.release(ctx, pv)
 }
 
-// release lets the object go, in the very version that was decided upon.
+// release removes the finalizer from the object, in exactly the version that the decision was made on.
 func (r *Reclaimer) release(ctx context.Context, pv *corev1.PersistentVolume) error {
 	left := slices.DeleteFunc(slices.Clone(pv.Finalizers), func(f string) bool { return f == names.FolderFinalizer })
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -143,7 +143,7 @@ func (r *Reclaimer) release(ctx context.Context, pv *corev1.PersistentVolume) er
 		return err
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // gone, or seen anew
+		return nil // gone, or decided again from a newer version
 	}
 	if err != nil {
 		return fmt.Errorf("letting PersistentVolume %s go: %w", pv.Name, err)

@@ -21,7 +21,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/mountfake"
 )
 
-// The folder goes first and the object after it, not while a Pod of the node uses it, and what fails is tried again.
+// The folder is removed before the object, not while a Pod of the node uses it, and failures are retried.
 func TestReclaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(released(),

@@ -1,13 +1,13 @@
-// Package localvolume keeps the folders of the volumes that this node has made for claims, and knows which Pods of the
-// node use which volume.
+// Package localvolume keeps the folders of the volumes that this node has created for claims, and records which Pods of
+// the node use which volume.
 //
 //	<Dir>/local-volumes/<handle>                                  what Pods have written
-//	<Dir>/local-volumes/.removing-<handle>                        a folder on its way out
-//	<Dir>/local-volumes-made/<handle>                             says that the folder was made once
-//	<Dir>/pods/<uid>/volumes/persistentVolumeClaim/<volume>       what a Pod uses; goes with the Pod's folder
+//	<Dir>/local-volumes/.removing-<handle>                        a folder that is being removed
+//	<Dir>/local-volumes-made/<handle>                             exists if the folder was created once
+//	<Dir>/pods/<uid>/volumes/persistentVolumeClaim/<volume>       what a Pod uses; removed with the Pod's folder
 //
-// All of it is on disk: an agent that starts carries on where another was killed. A folder that was made and is no
-// longer there is never made again, so that a Pod does not mistake an empty folder for its data.
+// All of it is on disk: an agent that starts carries on where another was killed. A folder that was created and is
+// missing is never created again, so that a Pod does not mistake an empty folder for its data.
 package localvolume
 
 import (
@@ -25,23 +25,23 @@ import (
 	"keelson.dev/services/nodeagent/internal/podfiles"
 )
 
-// removing is what the name of a folder on its way out begins with.
+// removing begins the names of folders that are being removed.
 const removing = ".removing-"
 
 // ErrInUse is wrapped by the error of a removal that has to wait for a Pod.
 var ErrInUse = errors.New("a pod on this node still uses the volume")
 
-// Mounts is what of volume.Mounter this package needs.
+// Mounts is the part of volume.Mounter that this package needs.
 type Mounts interface {
 	Unmount(target string) error
 	Under(dir string) ([]string, error)
 }
 
-// Store is the folders of one node. Its methods may be called at once.
+// Store holds the folders of one node. Its methods are safe for concurrent use, except Remove and Sweep.
 type Store struct {
 	files  podfiles.Root
 	mounts Mounts
-	mu     sync.Mutex // held while it is decided who uses what
+	mu     sync.Mutex // held while uses are decided
 }
 
 // NewStore returns the Store of a node.
@@ -56,7 +56,7 @@ func (s *Store) marker(handle string) string {
 	return filepath.Join(s.files.Dir, "local-volumes-made", handle)
 }
 
-// ensure makes the folder of a volume if it has never been made.
+// ensure creates the folder of a volume if it has never been created.
 func (s *Store) ensure(handle string) error {
 	for _, dir := range []string{s.folders(), filepath.Dir(s.marker(handle))} {
 		if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -75,7 +75,7 @@ func (s *Store) ensure(handle string) error {
 	return s.mark(handle)
 }
 
-// look reports whether the folder is there. One that was made and has gone is an error, and so is what is no folder.
+// look reports whether the folder exists. A folder that disappeared is an error, and so is anything but a folder.
 func (s *Store) look(handle string) (found bool, err error) {
 	info, err := os.Lstat(s.Path(handle))
 	switch {
@@ -97,7 +97,7 @@ func (s *Store) look(handle string) (found bool, err error) {
 		s.Path(handle))
 }
 
-// make makes the folder in one visible step.
+// make creates the folder in one visible step.
 func (s *Store) make(handle string) error {
 	fresh, err := os.MkdirTemp(s.folders(), ".new-*")
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Store) make(handle string) error {
 	return flush(s.folders())
 }
 
-// mark notes that the folder was made.
+// mark records that the folder was created.
 func (s *Store) mark(handle string) error {
 	if _, err := os.Lstat(s.marker(handle)); err == nil {
 		return nil
@@ -123,10 +123,10 @@ func (s *Store) mark(handle string) error {
 	return flush(filepath.Dir(s.marker(handle)))
 }
 
-// Remove removes the folder of a volume that no Pod on the node uses, and what says that it was made. It is idempotent;
-// a folder that was never made is no error. Neither Remove nor Sweep may be called at once with another of the two.
+// Remove removes the folder of a volume that no Pod on the node uses, and the record of its creation. It is idempotent;
+// a folder that was never created is no error. Calls of Remove and Sweep must not run concurrently.
 func (s *Store) Remove(handle, volume string) error {
-	if err := s.drop(removing + handle); err != nil { // of a removal that failed half-way
+	if err := s.drop(removing + handle); err != nil { // left by a removal that failed half-way
 		return err
 	}
 	if err := s.retire(handle, volume); err != nil {
@@ -135,7 +135,7 @@ func (s *Store) Remove(handle, volume string) error {
 	return failpoint.Around("nodeagent/localvolume.remove", func() error { return s.drop(removing + handle) })
 }
 
-// retire takes the folder out of its place, after which no Pod can begin to use it.
+// retire renames the folder, after which no Pod can begin to use it.
 func (s *Store) retire(handle, volume string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,8 +159,8 @@ func (s *Store) retire(handle, volume string) error {
 	return nil
 }
 
-// drop removes one entry of the folder of local volumes. What Pods have left mounted in it is unmounted before; what
-// cannot be is an error, and then what lies in the mount stays.
+// drop removes one entry of the folder of local volumes. It first unmounts what Pods have left mounted in it; if that
+// fails, it returns an error and leaves the mount's contents.
 func (s *Store) drop(name string) error {
 	if err := s.unmount(s.Path(name)); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (s *Store) unmount(dir string) error {
 	return nil
 }
 
-// Sweep finishes what an agent that was killed had begun to make or to remove.
+// Sweep finishes what a killed agent had begun to create or to remove.
 func (s *Store) Sweep() error {
 	entries, err := s.unfinished()
 	problems := []error{err}
@@ -192,7 +192,7 @@ func (s *Store) Sweep() error {
 }
 
 func (s *Store) unfinished() (names []string, err error) {
-	s.mu.Lock() // nothing is being made
+	s.mu.Lock() // nothing is being created
 	defer s.mu.Unlock()
 	entries, err := os.ReadDir(s.folders())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -206,7 +206,7 @@ func (s *Store) unfinished() (names []string, err error) {
 	return names, nil
 }
 
-// users returns the Pods that use a volume which is meant.
+// users returns the Pods that use a volume for which meant returns true.
 func (s *Store) users(meant func(Use) bool) ([]types.UID, error) {
 	pods, err := s.files.List()
 	if err != nil {

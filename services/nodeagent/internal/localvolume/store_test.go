@@ -39,7 +39,7 @@ func begin(t *testing.T, s *Store, pod types.UID) string {
 	return s.Path(handle)
 }
 
-// left is all that local volumes have left on disk.
+// left returns all that local volumes have left on disk.
 func left(t *testing.T, s *Store) (names []string) {
 	t.Helper()
 	for _, dir := range []string{"local-volumes", "local-volumes-made"} {
@@ -54,7 +54,7 @@ func left(t *testing.T, s *Store) (names []string) {
 	return names
 }
 
-// A folder goes when no Pod uses it, with whatever Pods have left in it, and nothing outside goes with it.
+// A folder is removed when no Pod uses it, with all that Pods have left in it, and nothing outside is removed.
 func TestRemove(t *testing.T) {
 	s := newStore(t)
 	path, outside := begin(t, s, "u-1"), t.TempDir()
@@ -67,7 +67,7 @@ func TestRemove(t *testing.T) {
 	dir, err := os.Open(outside)
 	must(t, err)
 	defer dir.Close()
-	must(t, mount.Kernel{}.Bind(dir, filepath.Join(path, "mount"))) // as a Pod with Bidirectional propagation leaves
+	must(t, mount.Kernel{}.Bind(dir, filepath.Join(path, "mount"))) // as a Pod with Bidirectional propagation leaves it
 	if err := s.Remove(handle, handle); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "u-1") {
 		t.Errorf("while a pod uses it: %v", err)
 	}
@@ -85,15 +85,15 @@ func TestRemove(t *testing.T) {
 		t.Errorf("mounts are left: %v, %v", mounts, err)
 	}
 	must(t, os.RemoveAll(s.files.Dir))
-	must(t, s.Remove(handle, handle)) // one that was never made
+	must(t, s.Remove(handle, handle)) // one that was never created
 }
 
-// busy is mounts that cannot be taken away.
+// busy is a Mounts that fails to unmount.
 type busy struct{ Mounts }
 
 func (busy) Unmount(string) error { return unix.EBUSY }
 
-// A mount that stays keeps what lies in it, and the removal is not over.
+// A mount that stays keeps its contents, and the removal is not complete.
 func TestRemoveStopsAtAMount(t *testing.T) {
 	s := newStore(t)
 	path, outside := begin(t, s, "u-1"), t.TempDir()
@@ -112,8 +112,8 @@ func TestRemoveStopsAtAMount(t *testing.T) {
 	}
 }
 
-// An agent that is killed at any step of removing carries on where it was, and one that starts finishes what is half
-// made and half removed.
+// An agent that is killed at any step of removing carries on from there, and one that starts finishes half-created
+// and half-removed folders.
 func TestRemoveFailpoints(t *testing.T) {
 	for _, point := range []string{"nodeagent/localvolume.remove.before", "nodeagent/localvolume.remove.after"} {
 		s := newStore(t)
@@ -141,7 +141,7 @@ func TestRemoveFailpoints(t *testing.T) {
 	}
 }
 
-// What a Pod uses is known after a restart, and a record that cannot be read is written anew.
+// What a Pod uses is known after a restart, and an unreadable record is written again.
 func TestBegun(t *testing.T) {
 	s := newStore(t)
 	if use, err := s.Begun("u-1", "data"); use != nil || err != nil {

@@ -15,10 +15,10 @@ import (
 	"keelson.dev/services/nodeagent/internal/wholefile"
 )
 
-// KindName is the name of the type's field in a volume, and so of the folder of what Pods use.
+// KindName is the name of the type's field in a volume, and so of the folder of the records of Pods' uses.
 const KindName = "persistentVolumeClaim"
 
-// Use is one volume of one Pod: what it was when it was set up.
+// Use is one volume of one Pod, as it was when it was set up.
 type Use struct {
 	// Claim is the claim's namespace/name, Volume the name of its PersistentVolume.
 	Claim  string `json:"claim"`
@@ -26,20 +26,20 @@ type Use struct {
 	// Path is what containers mount.
 	Path     string `json:"path"`
 	ReadOnly bool   `json:"readOnly,omitempty"`
-	// Handle names a folder that this node has made; empty for a path that is the user's.
+	// Handle names a folder that this node has created; empty for a path of a user.
 	Handle string `json:"handle,omitempty"`
-	// Driver is the CSI driver that mounts the volume; empty for one that the agent itself has.
+	// Driver is the CSI driver that mounts the volume; empty for the agent's own.
 	Driver string `json:"driver,omitempty"`
-	// Single is set where no other Pod may use the claim.
+	// Single means that no other Pod may use the claim.
 	Single bool `json:"single,omitempty"`
-	// Shared is set for what belongs to the group of its Pod (fsGroup).
+	// Shared means that the contents get the group of the Pod (fsGroup).
 	Shared bool `json:"shared,omitempty"`
-	// Ready is set when nothing is to be done any more before containers may mount it.
+	// Ready is set when containers may mount the volume.
 	Ready bool `json:"ready,omitempty"`
 }
 
-// Begin notes that a volume of a Pod uses what it says, and makes the folder of a handle. It fails where a second Pod
-// may not use the claim.
+// Begin records the use of a volume by a Pod, and creates the folder of a handle. It fails if a second Pod may not
+// use the claim.
 func (s *Store) Begin(pod types.UID, volume string, use Use) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *Store) Begin(pod types.UID, volume string, use Use) error {
 	return s.Note(pod, volume, use)
 }
 
-// Note notes what a volume of a Pod uses, after Begin.
+// Note updates the record of a volume's use, after Begin.
 func (s *Store) Note(pod types.UID, volume string, use Use) error {
 	data, err := json.Marshal(use)
 	if err != nil {
@@ -77,7 +77,8 @@ func (s *Store) Note(pod types.UID, volume string, use Use) error {
 	return nil
 }
 
-// Begun returns what a volume of a Pod uses since Begin; nil before. A folder that has gone since is an error.
+// Begun returns the use of a volume by a Pod since Begin; nil before. A folder that has disappeared since is an
+// error.
 func (s *Store) Begun(pod types.UID, volume string) (*Use, error) {
 	use, err := s.load(s.files.Volume(pod, KindName, volume))
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*json.SyntaxError)) {
@@ -109,7 +110,7 @@ func (s *Store) usesOf(pod types.UID) ([]Use, error) {
 		}
 		use, err := s.load(filepath.Join(dir, entry.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // its Pod has gone meanwhile
+			continue // its Pod is gone meanwhile
 		}
 		if err != nil {
 			return nil, err
