@@ -1,6 +1,6 @@
-// Package conntrack sets how many connections the kernel follows for the rules of Services, and for how long: by itself
-// it forgets one that one side has closed within a minute, with the answer that is yet to come, and keeps an idle one
-// for five days.
+// Package conntrack sets how many connections the kernel tracks for the rules of Services, and for how long: by
+// default it forgets a connection that one side has closed within a minute, even if the answer is yet to come, and
+// keeps an idle one for five days.
 package conntrack
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// AddFlags binds the flags, which are named as kube-proxy's.
+// AddFlags adds the flags, named as kube-proxy's.
 func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&s.MaxPerCore, "conntrack-max-per-core", s.MaxPerCore,
 		"connections of Services that the kernel follows for each core (0 leaves the table as large as it is)")
@@ -36,7 +36,7 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 		"how long a UDP flow is followed that was answered (0 leaves it as it is)")
 }
 
-// Validate says in one sentence which flag is wrong.
+// Validate returns an error, in one sentence, for an invalid flag.
 func (s *Settings) Validate() error {
 	for flag, value := range map[string]int{"--conntrack-max-per-core": s.MaxPerCore, "--conntrack-min": s.Min} {
 		if value < 0 || value > math.MaxInt32/runtime.NumCPU() {
@@ -54,8 +54,8 @@ func (s *Settings) Validate() error {
 	return nil
 }
 
-// Apply writes the settings to the kernel, in the network namespace of the calling thread. Those of the whole machine
-// are left to the agent that is in its first namespace.
+// Apply writes the settings to the kernel, in the network namespace of the calling thread. Settings of the whole
+// machine are left to the agent in its first namespace.
 func (s *Settings) Apply() error {
 	var problems []error
 	for _, w := range decide(*s, runtime.NumCPU(), number(maxFile), number(hashFile)) {
@@ -68,13 +68,13 @@ func (s *Settings) Apply() error {
 	return errors.Join(problems...)
 }
 
-// mayNot says that the kernel lets nobody write a setting of the machine from a namespace of its own.
+// mayNot reports whether the kernel refuses to write a setting of the machine from another network namespace.
 func mayNot(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EOPNOTSUPP) ||
 		errors.Is(err, syscall.EROFS)
 }
 
-// number reads a number of the kernel; 0 where it is not there.
+// number reads a number of the kernel; 0 if it is missing.
 func number(path string) int {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -5,33 +5,33 @@ import (
 	"time"
 )
 
-// Settings say how many connections the kernel follows, and for how long. What is zero stays as it is.
+// Settings are how many connections the kernel tracks, and for how long. Zero leaves a setting unchanged.
 type Settings struct {
-	// MaxPerCore is how many connections there may be for each core, Min how many on however few. A table that is
-	// larger already stays.
+	// MaxPerCore is the maximum number of connections per core, Min the minimum size of the table. A table that is
+	// larger already is not changed.
 	MaxPerCore, Min int
-	// TCPEstablished is how long an idle connection is followed, TCPCloseWait one that one side has closed.
+	// TCPEstablished is how long an idle connection is tracked, TCPCloseWait one that one side has closed.
 	TCPEstablished, TCPCloseWait time.Duration
-	// UDP is how long a flow is followed of which one direction was seen, UDPStream one of both.
+	// UDP is how long a flow seen in one direction is tracked, UDPStream one seen in both.
 	UDP, UDPStream time.Duration
-	// TCPBeLiberal lets packets through that are out of their connection's window.
+	// TCPBeLiberal accepts packets outside their connection's window.
 	TCPBeLiberal bool
 }
 
-// Default are kube-proxy's: what is written for it finds the same times here (reference of kube-proxy,
+// Default returns kube-proxy's defaults: programs written for it find the same times here (reference of kube-proxy,
 // --conntrack-*).
 func Default() Settings {
 	return Settings{MaxPerCore: 32768, Min: 131072, TCPEstablished: 24 * time.Hour, TCPCloseWait: time.Hour}
 }
 
-// write is a value to be written to a file of the kernel. Shared says that the setting is of the whole machine: in a
-// network namespace of its own an agent may not write it.
+// write is a value for a file of the kernel. shared means that the setting is of the whole machine: in another
+// network namespace an agent may not write it.
 type write struct {
 	path, value string
 	shared      bool
 }
 
-// Files of the kernel.
+// The files of the kernel.
 const (
 	folder   = "/proc/sys/net/netfilter/nf_conntrack_"
 	maxFile  = folder + "max"
@@ -40,8 +40,8 @@ const (
 	perBucket = 4
 )
 
-// decide returns what is to be written, given the cores of the machine and how large the table and its index are; 0
-// where that is unknown.
+// decide returns what is to be written, for the machine's cores and the current sizes of the table and its index; 0
+// if these are unknown.
 func decide(s Settings, cores, table, buckets int) []write {
 	var out []write
 	if s.MaxPerCore > 0 {

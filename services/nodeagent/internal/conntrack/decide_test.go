@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// What is written for each setting, and that a table is never made smaller.
+// The writes for each setting; a table is never made smaller.
 func TestDecide(t *testing.T) {
 	const times = "tcp_timeout_established=86400 tcp_timeout_close_wait=3600"
 	only := func(edit func(*Settings)) Settings {

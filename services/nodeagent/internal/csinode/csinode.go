@@ -1,4 +1,4 @@
-// Package csinode tells the API which CSI drivers this node has: in the CSINode of its name, and in labels and an
+// Package csinode reports the node's CSI drivers to the API: in the CSINode of its name, and in labels and an
 // annotation of the Node.
 package csinode
 
@@ -27,37 +27,37 @@ import (
 const (
 	// callTimeout bounds one call of the API server.
 	callTimeout = 10 * time.Second
-	// arrival is how long an agent that has started waits for the drivers of before to register again.
+	// arrival is how long an agent that has started waits for earlier drivers to register again.
 	arrival = 2 * time.Minute
 )
 
-// again says how long after failures the API is told again.
+// again is the back-off after failed writes to the API.
 var again = backoff.Policy{First: 500 * time.Millisecond, Max: time.Minute}
 
-// Config is what a Teller works with.
+// Config is what a Teller needs.
 type Config struct {
 	Client kubernetes.Interface
 	Log    *zap.Logger
 	Name   string
-	// Drivers returns those that are registered, sorted by name.
+	// Drivers returns the registered drivers, sorted by name.
 	Drivers func() []csiplugin.Identity
 }
 
-// Teller keeps what the API says up to date.
+// Teller keeps the API's information about drivers up to date.
 type Teller struct {
 	Config
 	look wakeup.Signal
 }
 
-// New returns a Teller that has said nothing yet.
+// New returns a Teller that has written nothing yet.
 func New(config Config) *Teller { return &Teller{Config: config, look: wakeup.New()} }
 
-// Look makes Run look at the drivers soon.
+// Look makes Run check the drivers soon.
 func (t *Teller) Look() {
 	t.look.Send()
 }
 
-// Run tells until ctx ends. The Node must be registered.
+// Run writes changes to the API until ctx ends. The Node must be registered.
 func (t *Teller) Run(ctx context.Context) {
 	arrived := time.Now().Add(arrival)
 	seen := map[string]bool{}
@@ -97,7 +97,7 @@ func (t *Teller) Run(ctx context.Context) {
 	}
 }
 
-// tell writes what the API does not know yet, and reports whether that is all of it.
+// tell writes what the API does not have yet, and reports whether that is complete.
 func (t *Teller) tell(ctx context.Context, drivers []csiplugin.Identity,
 	toCome func(string) bool) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

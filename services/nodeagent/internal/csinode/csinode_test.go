@@ -19,13 +19,13 @@ import (
 	"keelson.dev/services/nodeagent/internal/csiplugin"
 )
 
-// The API learns of drivers that come, change and go, whatever fails meanwhile; those of before a restart stay until
-// they have had two minutes to come back.
+// The API learns of drivers that are added, changed and removed, even after failures; drivers from before a restart
+// stay until they have had two minutes to come back.
 func TestTeller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := listed("gone", "slow")
 		client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}}, old)
-		var mu sync.Mutex // guards what follows
+		var mu sync.Mutex // guards the variables below
 		broken, drivers := true, []csiplugin.Identity{driver("a", "1", "r1", 0)}
 		client.PrependReactor("update", "csinodes", func(clienttesting.Action) (bool, runtime.Object, error) {
 			mu.Lock()

@@ -15,12 +15,13 @@ import (
 	"keelson.dev/services/nodeagent/internal/csiplugin"
 )
 
-// nodeIDs is the annotation of a Node with what drivers call it: a JSON object of IDs by driver, as with a kubelet.
+// nodeIDs is the annotation of a Node with the drivers' names for it: a JSON object of IDs by driver, the same as
+// the kubelet's.
 const nodeIDs = "csi.volume.kubernetes.io/nodeid"
 
-// next returns the CSINode of the node as it shall be, given the one that the API has (nil for none): with the
-// registered drivers, and those of before that are still to come. What of a driver cannot change in place takes
-// two steps: it goes, and it comes anew.
+// next returns the desired CSINode, given the one in the API (nil for none): with the registered drivers, and
+// earlier ones that may still come back. A change of a driver's immutable fields takes two steps: the driver is
+// removed, then added again.
 func next(old *storagev1.CSINode, node *corev1.Node, drivers []csiplugin.Identity,
 	toCome func(driver string) bool) *storagev1.CSINode {
 	out := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node.Name}}
@@ -55,7 +56,7 @@ func lists(n *storagev1.CSINode, drivers []csiplugin.Identity) bool {
 	})
 }
 
-// entry is what a CSINode says of a driver.
+// entry returns a driver's entry in a CSINode.
 func entry(d csiplugin.Identity) storagev1.CSINodeDriver {
 	out := storagev1.CSINodeDriver{Name: d.Name, NodeID: d.NodeID, TopologyKeys: d.TopologyKeys()}
 	if d.MaxVolumes > 0 {
@@ -64,14 +65,14 @@ func entry(d csiplugin.Identity) storagev1.CSINodeDriver {
 	return out
 }
 
-// sameForGood reports whether what the API lets nobody change is the same.
+// sameForGood reports whether the fields that the API treats as immutable are equal.
 func sameForGood(a, b storagev1.CSINodeDriver) bool {
 	a.Allocatable = b.Allocatable
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// describe returns which labels and annotations the Node is to get; nil for none. Labels say where it is in the eyes
-// of the drivers. One that says something else already is an error, and stays; so do those of drivers that have gone.
+// describe returns the labels and annotations to be set on the Node; nil for none. Labels contain the drivers'
+// topology. A label with another value is an error, and stays; labels of removed drivers also stay.
 func describe(node *corev1.Node, listed []storagev1.CSINodeDriver,
 	drivers []csiplugin.Identity) (change *metav1.ObjectMeta, err error) {
 	labels, ids := map[string]string{}, map[string]string{}
@@ -111,7 +112,7 @@ func describe(node *corev1.Node, listed []storagev1.CSINodeDriver,
 	return change, err
 }
 
-// merge is the patch of a Node's metadata. An annotation without a text is taken away.
+// merge returns the patch of a Node's metadata. An annotation with an empty text is removed.
 func merge(change *metav1.ObjectMeta) map[string]any {
 	annotations := map[string]any{}
 	for key, value := range change.Annotations {

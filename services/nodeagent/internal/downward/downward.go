@@ -1,5 +1,5 @@
-// Package downward computes the values that the downward API shows to a container: fields of its Pod and amounts of its
-// resources. It is pure; environment variables (package podenv) and downwardAPI volumes both stand on it.
+// Package downward computes the values that the downward API shows to a container: fields of its Pod and amounts of
+// its resources. It is pure; environment variables (package podenv) and downwardAPI volumes both use it.
 //
 //keelson:decision
 package downward
@@ -13,15 +13,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// View is the Pod as the downward API shows it. The addresses stand apart from the Pod's status because the node knows
-// them before the API does.
+// View is the Pod as the downward API shows it. The addresses are separate from the Pod's status because the node
+// knows them before the API does.
 type View struct {
 	Pod *corev1.Pod
 	// PodIPs and HostIPs are in the order of the API; the first is the primary address.
 	PodIPs, HostIPs []string
 }
 
-// Field returns the value of a fieldRef path. A label or annotation that is not there gives the empty string.
+// Field returns the value of a fieldRef path. A missing label or annotation gives the empty string.
 func (v View) Field(path string) (string, error) {
 	if name, key, ok := subscript(path); ok {
 		switch name {

@@ -84,7 +84,7 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// SAF-115: whatever the values hold, there is one line per entry.
+// SAF-115: for any values, each entry is one line.
 func TestMapKeepsOneLinePerEntry(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.MapOfN(rapid.StringMatching(`[a-z]{1,8}`), rapid.String(), 1, 6).Draw(t, "map")
@@ -148,8 +148,7 @@ func TestResource(t *testing.T) {
 	}
 }
 
-// SAF-119: a limit that neither the container nor its Pod has is what the node has; one of the Pod's bounds the
-// container.
+// SAF-119: a limit that neither the container nor its Pod has is the node's; the Pod's limit bounds the container.
 func TestLimitOfThePod(t *testing.T) {
 	v := view()
 	v.Pod.Spec.Resources = &corev1.ResourceRequirements{
@@ -176,7 +175,7 @@ func TestLimitOfThePod(t *testing.T) {
 	}
 }
 
-// SAF-118: in an environment variable the own container is meant.
+// SAF-118: an environment variable refers to its own container.
 func TestResourceOfTheOwnContainer(t *testing.T) {
 	v := view()
 	got, err := v.Resource(&v.Pod.Spec.Containers[0], &corev1.ResourceFieldSelector{Resource: "limits.cpu",

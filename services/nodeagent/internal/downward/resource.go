@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Resource returns the amount that a resourceFieldRef names, divided by its divisor and rounded up. Where the selector
-// names a container, it is looked up in the Pod; else own is meant. A cpu, memory or ephemeral-storage limit that the
-// container does not have is the node's allocatable amount.
+// Resource returns the amount that a resourceFieldRef names, divided by its divisor and rounded up. A container
+// that the selector names is looked up in the Pod; otherwise own is used. A cpu, memory or ephemeral-storage limit
+// that the container does not have is the node's allocatable amount.
 func (v View) Resource(own *corev1.Container, ref *corev1.ResourceFieldSelector,
 	allocatable corev1.ResourceList) (string, error) {
 	container := own
@@ -29,7 +29,7 @@ func (v View) Resource(own *corev1.Container, ref *corev1.ResourceFieldSelector,
 	return strconv.FormatInt(divide(corev1.ResourceName(name), amount, ref.Divisor), 10), nil
 }
 
-// amount finds what the container asks for, then what its Pod as a whole may use, then what the node has.
+// amount returns the container's amount, or else its Pod's as a whole, or else the node's.
 func (v View) amount(container *corev1.Container, side string, name corev1.ResourceName,
 	allocatable corev1.ResourceList) resource.Quantity {
 	if side == "requests" {
@@ -68,7 +68,7 @@ func exposable(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
-// divide works in thousandths for cpu and in whole units for the rest. A zero divisor means 1.
+// divide computes in thousandths for cpu and in whole units for the rest. A zero divisor means 1.
 func divide(name corev1.ResourceName, amount, divisor resource.Quantity) int64 {
 	whole, part := amount.Value(), divisor.Value()
 	if name == corev1.ResourceCPU {

@@ -1,5 +1,5 @@
-// Package evict ends Pods that use more of the node's disk than they may: an emptyDir volume with a sizeLimit, a
-// container with a limit of ephemeral-storage, or all that have one together. A volume of memory needs no watching,
+// Package evict ends Pods that use more of the node's disk than their limits: of an emptyDir volume with a
+// sizeLimit, of a container's ephemeral-storage, or of all containers together. A volume in memory needs no check,
 // since its file system has that size.
 package evict
 
@@ -16,10 +16,10 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// grace is how long an evicted Pod's containers may take to stop: what they write meanwhile is the node's loss.
+// grace is how long an evicted Pod's containers may take to stop: what they write meanwhile costs the node.
 const grace = time.Second
 
-// limited returns the volumes of a Pod whose use of the disk is to be measured. A Pod that has ended writes no more.
+// limited returns the volumes of a Pod whose disk usage is to be measured. A Pod that has ended writes no more.
 func limited(pod *corev1.Pod) []*corev1.Volume {
 	if podview.IsTerminal(pod) {
 		return nil
@@ -34,7 +34,7 @@ func limited(pod *corev1.Pod) []*corev1.Volume {
 	return out
 }
 
-// decideVolume returns why a Pod is evicted for one of its volumes; nil leaves it alone.
+// decideVolume returns why a Pod is evicted for one of its volumes; nil if it is not.
 func decideVolume(v *corev1.Volume, usage diskusage.Usage) *podstate.Outcome {
 	limit := v.EmptyDir.SizeLimit
 	switch {
@@ -47,15 +47,15 @@ func decideVolume(v *corev1.Volume, usage diskusage.Usage) *podstate.Outcome {
 	return evicted("Usage of EmptyDir volume %q exceeds the limit %q. ", v.Name, limit.String())
 }
 
-// podLimit returns what all containers of a Pod that have a limit may take of the disk together; false if none has one,
-// or the Pod has ended.
+// podLimit returns how much disk all containers of a Pod together may use; false if none has a limit, or the Pod
+// has ended.
 func podLimit(pod *corev1.Pod) (apiresource.Quantity, bool) {
 	limit, ok := resource.PodLimits(pod, resource.PodResourcesOptions{})[corev1.ResourceEphemeralStorage]
 	return limit, ok && !podview.IsTerminal(pod)
 }
 
-// decidePod returns why a Pod is evicted for what it takes of the disk; nil leaves it alone. The Pod as a whole comes
-// first, volumes included, then its main containers, each for itself.
+// decidePod returns why a Pod is evicted for its disk usage; nil if it is not. It checks the Pod as a whole first,
+// including volumes, then each of its main containers.
 func decidePod(pod *corev1.Pod, usage *diskusage.Pod, parts diskusage.Parts) *podstate.Outcome {
 	limit, ok := podLimit(pod)
 	if !ok {
@@ -79,7 +79,7 @@ func decidePod(pod *corev1.Pod, usage *diskusage.Pod, parts diskusage.Parts) *po
 	return nil
 }
 
-// evicted is the outcome of a Pod that has only itself to blame: it gets no condition DisruptionTarget.
+// evicted returns the outcome of a Pod that was evicted for its own usage: it gets no condition DisruptionTarget.
 func evicted(format string, args ...any) *podstate.Outcome {
 	return &podstate.Outcome{Reason: podstate.ReasonEvicted, Message: fmt.Sprintf(format, args...), Grace: grace}
 }

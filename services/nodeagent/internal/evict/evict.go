@@ -12,28 +12,28 @@ import (
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
-// every is how often Pods are looked at, as docs/explanation/guarantees.md promises. Where a look takes long, the pause
-// after it is restFactor times that: the node's disk belongs to the Pods.
+// every is how often Pods are measured, as docs/explanation/guarantees.md promises. If a round takes long, the
+// pause after it is restFactor times that: the node's disk belongs to the Pods.
 const (
 	every      = 10 * time.Second
 	restFactor = 10
 )
 
-// Config is what an Evictor works with.
+// Config is what Run needs.
 type Config struct {
 	Log *zap.Logger
-	// Pods returns those of the node, Meter measures them.
+	// Pods returns the Pods of the node, Meter measures them.
 	Pods  func() []*corev1.Pod
 	Meter diskusage.Meter
-	// IsCritical tells the Pods that are ended for no limit.
+	// IsCritical reports whether a Pod is never evicted for a limit.
 	IsCritical func(*corev1.Pod) bool
-	// Parts returns which parts of a Pod lie on the file system that limits are about.
+	// Parts returns which parts of a Pod are on the file system that the limits apply to.
 	Parts func(ctx context.Context) diskusage.Parts
 	// Evict ends a Pod.
 	Evict func(uid types.UID, why podstate.Outcome)
 }
 
-// Run looks at the Pods until ctx ends.
+// Run measures the Pods until ctx ends.
 func Run(ctx context.Context, c Config) {
 	pause := every
 	for {
@@ -50,7 +50,7 @@ func Run(ctx context.Context, c Config) {
 	}
 }
 
-// look measures a Pod and evicts it if it holds too much.
+// look measures a Pod and evicts it if it uses too much.
 func (c Config) look(ctx context.Context, pod *corev1.Pod) {
 	if c.IsCritical(pod) {
 		return
@@ -65,7 +65,7 @@ func (c Config) look(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// why measures no more of a Pod than its limits need.
+// why measures only as much of a Pod as its limits require.
 func (c Config) why(ctx context.Context, pod *corev1.Pod) (*podstate.Outcome, error) {
 	for _, v := range limited(pod) {
 		usage, err := c.Meter.Volume(ctx, pod, v.Name, diskusage.Enough{Bytes: v.EmptyDir.SizeLimit.Value()})

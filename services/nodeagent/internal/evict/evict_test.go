@@ -66,7 +66,7 @@ func TestDecideVolume(t *testing.T) {
 	}
 }
 
-// wants expects an eviction with the message, or none without. SAF-071: nobody but the Pod is to blame.
+// wants expects an eviction with the message, or none for an empty one. SAF-071: the Pod itself is the cause.
 func wants(t *testing.T, name string, got *podstate.Outcome, message string) {
 	t.Helper()
 	if (got != nil) != (message != "") || got != nil && (got.Message != message || got.Reason != "Evicted" ||
@@ -75,8 +75,8 @@ func wants(t *testing.T, name string, got *podstate.Outcome, message string) {
 	}
 }
 
-// What a Pod takes is held against the limits of all its containers together, and what each container writes against
-// its own.
+// A Pod's usage is compared with the limits of all its containers together, and what each container writes with its
+// own limit.
 func TestDecidePod(t *testing.T) {
 	container := func(name, limit string) corev1.Container {
 		c := corev1.Container{Name: name}
@@ -133,8 +133,8 @@ func write(t *testing.T, path string, size int) {
 	}
 }
 
-// A Pod that holds too much is evicted within the period that is promised; one that does not is left alone, and so is
-// one that the node cannot do without.
+// A Pod that uses too much is evicted within the promised period; other Pods are left alone, and so are critical
+// ones.
 func TestRun(t *testing.T) {
 	files := podfiles.Root{Dir: t.TempDir(), LogDir: t.TempDir()}
 	pod := func(uid string) *corev1.Pod {

@@ -1,5 +1,5 @@
-// Package handlers carries out what probes and lifecycle hooks have in common: finding a container's port, and sending
-// an HTTP request to it straight from the node.
+// Package handlers implements what probes and lifecycle hooks have in common: finding a container's port, and
+// sending an HTTP request to it directly from the node.
 package handlers
 
 import (
@@ -22,16 +22,16 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
-// Executor runs commands in containers. A runtime.Runtime is one. A command that runs and fails is no error; one that
-// takes longer than timeout is an error.
+// Executor runs commands in containers. A runtime.Runtime implements it. A command that runs and fails is no error;
+// one that takes longer than timeout is.
 type Executor interface {
 	ExecSync(ctx context.Context, id string, command []string, timeout time.Duration) (runtime.ExecResult, error)
 }
 
-// userAgentPrefix begins the name by which requests say who they are; applications look for it.
+// userAgentPrefix begins the User-Agent of requests; applications look for it.
 const userAgentPrefix = "kube-probe/"
 
-// maxBody is how much of an answer is read.
+// maxBody is how much of an answer's body is read.
 const maxBody = 10 << 10
 
 // Port returns the number of a port that is given by number or by the name that the container declares for it.
@@ -52,7 +52,7 @@ func Port(port intstr.IntOrString, container *corev1.Container) (int, error) {
 	return number, nil
 }
 
-// Address joins the host (the Pod's address where none is given) and the port.
+// Address joins the host (the Pod's address if empty) and the port.
 func Address(host, podIP string, port int) string {
 	if host == "" {
 		host = podIP
@@ -84,7 +84,8 @@ func Request(ctx context.Context, get *corev1.HTTPGetAction, container *corev1.C
 	return request, nil
 }
 
-// setHeaders sends the given headers, and where they are silent the usual ones; an empty value suppresses a usual one.
+// setHeaders sets the given headers, and the default ones that are not given; an empty value suppresses a default
+// one.
 func setHeaders(request *http.Request, headers []corev1.HTTPHeader, version string) {
 	for _, header := range headers {
 		request.Header.Add(header.Name, header.Value)
@@ -116,13 +117,13 @@ func Dialer() *net.Dialer {
 	}}
 }
 
-// NewClient returns an HTTP client that goes straight to containers: no proxy, no reuse of connections, no check of
-// certificates. It follows redirects to the same host only; any other redirect is the answer.
+// NewClient returns an HTTP client that connects directly to containers: no proxy, no reuse of connections, no
+// verification of certificates. It follows redirects only to the same host; any other redirect is the answer.
 func NewClient() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext: Dialer().DialContext,
-			// Containers have no certificates that a node could know.
+			// A node cannot know the certificates of containers.
 			TLSClientConfig:    &tls.Config{InsecureSkipVerify: true},
 			DisableKeepAlives:  true,
 			DisableCompression: true,

@@ -25,7 +25,7 @@ const (
 // defaultPort is used by an httpGet hook that names none.
 const defaultPort = 80
 
-// Target is the container instance that a hook belongs to.
+// Target is the container instance of a hook.
 type Target struct {
 	Container   *corev1.Container
 	ContainerID string
@@ -33,14 +33,14 @@ type Target struct {
 	IP string
 }
 
-// Runner runs hooks. It is safe for concurrent use and keeps nothing.
+// Runner runs hooks. It is safe for concurrent use and has no state.
 type Runner struct {
 	executor handlers.Executor
 	client   *http.Client
 	version  string
 }
 
-// NewRunner makes a Runner; version is sent to containers as kube-probe/<version>.
+// NewRunner returns a Runner; version is sent to containers as kube-probe/<version>.
 func NewRunner(executor handlers.Executor, version string) *Runner {
 	return &Runner{executor: executor, client: handlers.NewClient(), version: version}
 }
@@ -57,8 +57,8 @@ func (r *Runner) PostStart(ctx context.Context, target Target) error {
 	return nil
 }
 
-// PreStop runs the container's preStop hook until it or ctx ends, if it has one. ctx carries what is left of the grace
-// period. If it fails, the container is stopped all the same.
+// PreStop runs the container's preStop hook until it or ctx ends, if it has one. ctx ends with the grace period. If
+// the hook fails, the container is stopped all the same.
 func (r *Runner) PreStop(ctx context.Context, target Target) error {
 	lifecycle := target.Container.Lifecycle
 	if lifecycle == nil || lifecycle.PreStop == nil {
@@ -84,7 +84,7 @@ func (r *Runner) run(ctx context.Context, handler *corev1.LifecycleHandler, targ
 	return errors.New("lifecycle handler is empty: use exec, httpGet or sleep")
 }
 
-// exec succeeds with exit status 0. Without a deadline of ctx the command may take as long as it wants.
+// exec succeeds with exit status 0. Without a deadline of ctx the command has no time limit.
 func (r *Runner) exec(ctx context.Context, command []string, target Target) error {
 	var timeout time.Duration
 	if deadline, ok := ctx.Deadline(); ok {

@@ -62,7 +62,7 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// SAF-132: a preStop hook gets what is left of the grace period, a postStart hook all the time it wants.
+// SAF-132: a preStop hook gets the rest of the grace period, a postStart hook has no time limit.
 func TestExecHasTheGracePeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got time.Duration
@@ -140,7 +140,7 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// What a command wrote goes into an event in part only.
+// An event contains only a part of a command's output.
 func TestExecTellsTheBeginning(t *testing.T) {
 	long := []byte(strings.Repeat("o", 20_000))
 	r := NewRunner(executor(func(context.Context, string, []string, time.Duration) (runtime.ExecResult, error) {

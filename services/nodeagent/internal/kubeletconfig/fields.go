@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// flags are the flags that fields set, by the fields' paths.
+// flags maps the paths of fields to the flags that they set.
 var flags = map[string]string{
 	"address":                                    "bind-address",
 	"allowedUnsafeSysctls":                       "allowed-unsafe-sysctls",
@@ -64,7 +64,7 @@ var flags = map[string]string{
 	"tlsPrivateKeyFile":                          "tls-private-key-file",
 }
 
-// fixed are the fields of which the nodeagent knows one value: how it works anyway.
+// fixed are the fields for which the nodeagent accepts only one value: the way it always works.
 var fixed = map[string]any{
 	"authentication.anonymous.enabled":          false,
 	"authorization.mode":                        "Webhook",
@@ -82,7 +82,7 @@ var fixed = map[string]any{
 	"topologyManagerPolicy":                     "none",
 }
 
-// setting returns what the field says; without a flag it says what holds anyway.
+// setting returns the flag's value that the field sets; none for a fixed field with its only value.
 func (f field) setting() (Setting, error) {
 	if want, ok := fixed[f.path]; ok {
 		if fmt.Sprint(f.value) != fmt.Sprint(want) {
@@ -102,7 +102,7 @@ func (f field) setting() (Setting, error) {
 	return Setting{Field: f.path, Flag: flag, Value: value}, nil
 }
 
-// text is the value as a flag takes it.
+// text returns the value in the form of a flag.
 func (f field) text() (string, error) {
 	switch value := f.value.(type) {
 	case []string:
@@ -128,7 +128,7 @@ func (f field) text() (string, error) {
 	return fmt.Sprint(f.value), nil
 }
 
-// separator stands between the two of a pair, as the field's flag has it.
+// separator returns what separates the two parts of a pair in the field's flag.
 func separator(path string) string {
 	if path == "evictionHard" || path == "evictionSoft" {
 		return "<"

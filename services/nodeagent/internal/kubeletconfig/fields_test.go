@@ -10,7 +10,7 @@ import (
 	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 )
 
-// some is a value of the type that is not its zero value.
+// some returns a value of the type that is not its zero value.
 func some(t reflect.Type) reflect.Value {
 	value := reflect.New(t).Elem()
 	switch t.Kind() {
@@ -36,7 +36,7 @@ func some(t reflect.Type) reflect.Value {
 	return value
 }
 
-// files calls f with each field of the API and a file that says it alone.
+// files calls f with each field of the API and a file with only that field.
 func files(of reflect.Value, prefix string, file func() []byte, f func(path string, file []byte)) {
 	for i := range of.NumField() {
 		name, _, _ := strings.Cut(of.Type().Field(i).Tag.Get("json"), ",")
@@ -58,7 +58,8 @@ func files(of reflect.Value, prefix string, file func() []byte, f func(path stri
 	}
 }
 
-// Each field of the API sets its flag, says what holds anyway, or is refused by its path; the page lists those of use.
+// Each field of the API sets its flag, has the only accepted value, or is refused by its path; the page lists the
+// supported ones.
 func TestFieldsOfTheAPI(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/reference/kubelet-configuration.md")
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 )
 
-// InForce returns the configuration that the values of the nodeagent's flags amount to: a file that says the same. A
-// flag that does not show its value says nothing.
+// InForce returns the configuration that corresponds to the values of the nodeagent's flags: a file with the same
+// effect. It ignores a flag that does not show its value.
 func InForce(values *pflag.FlagSet) (*kubeletv1beta1.KubeletConfiguration, error) {
 	config := &kubeletv1beta1.KubeletConfiguration{}
 	config.APIVersion, config.Kind = kubeletv1beta1.SchemeGroupVersion.String(), "KubeletConfiguration"
@@ -40,7 +40,7 @@ func InForce(values *pflag.FlagSet) (*kubeletv1beta1.KubeletConfiguration, error
 	return config, nil
 }
 
-// at returns the field of a path, after its pointers have been made.
+// at returns the field of a path, after creating its pointers.
 func at(config *kubeletv1beta1.KubeletConfiguration, path string) reflect.Value {
 	value := reflect.ValueOf(config).Elem()
 	for _, name := range strings.Split(path, ".") {
@@ -61,7 +61,7 @@ func at(config *kubeletv1beta1.KubeletConfiguration, path string) reflect.Value 
 	return value
 }
 
-// text is a value that is no flag's.
+// text is a value that does not come from a flag.
 type text string
 
 func (t text) String() string { return string(t) }
@@ -117,7 +117,7 @@ func setScalar(to reflect.Value, path, said string) error {
 	return err
 }
 
-// list is the entries of a flag with several.
+// list returns the entries of a flag with several.
 func list(value fmt.Stringer) []string {
 	if several, ok := value.(pflag.SliceValue); ok {
 		return several.GetSlice()
@@ -144,7 +144,7 @@ func setPairs(to *map[string]string, path string, value fmt.Stringer) error {
 	return nil
 }
 
-// taint reads one that is written KEY[=VALUE]:EFFECT.
+// taint parses a taint that is written KEY[=VALUE]:EFFECT.
 func taint(entry string) corev1.Taint {
 	rest, effect, _ := strings.Cut(entry, ":")
 	key, value, _ := strings.Cut(rest, "=")

@@ -10,7 +10,7 @@ import (
 	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 )
 
-// flagsOf are the flags of all fields, each of the type that the field asks for.
+// flagsOf returns the flags of all fields, each of the type that the field requires.
 func flagsOf() *pflag.FlagSet {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	for path, name := range flags {
@@ -41,7 +41,7 @@ func flagsOf() *pflag.FlagSet {
 	return fs
 }
 
-// What a file says is shown as the file says it, with all that holds anyway, and what is shown can be read again.
+// A file's settings are shown as in the file, with all fixed fields, and the result can be read again.
 func TestInForce(t *testing.T) {
 	const body = head + `
 address: 127.0.0.1

@@ -1,6 +1,6 @@
-// Package kubeletconfig reads the kubelet's configuration file, KubeletConfiguration of kubelet.config.k8s.io/v1beta1,
-// as values of the nodeagent's flags, and shows the values of flags as such a file. fields.go says which field is
-// which flag.
+// Package kubeletconfig reads the kubelet's configuration file, KubeletConfiguration of
+// kubelet.config.k8s.io/v1beta1, as values of the nodeagent's flags, and shows the values of flags as such a file.
+// fields.go maps fields to flags.
 package kubeletconfig
 
 import (
@@ -15,17 +15,16 @@ import (
 	"keelson.dev/kit/configfile"
 )
 
-// page lists what a file may say.
+// page lists the supported fields.
 const page = "docs/reference/kubelet-configuration.md"
 
-// Setting is what a field of a file says, as a flag's value.
+// Setting is the value of a file's field, as a flag's value.
 type Setting struct {
 	Field, Flag, Value string
 }
 
-// Read returns what a file, YAML or JSON, says, ordered by field. A field with a zero value that stands for the
-// kubelet's default says nothing. The error names every field that is wrong or that the nodeagent has nothing for, each
-// by its path.
+// Read returns the settings of a file, YAML or JSON, ordered by field. A field with a zero value that stands for
+// the kubelet's default has no setting. The error names every invalid or unsupported field by its path.
 func Read(data []byte) ([]Setting, error) {
 	config := &kubeletv1beta1.KubeletConfiguration{}
 	file := configfile.Kind{APIVersion: kubeletv1beta1.SchemeGroupVersion.String(), Name: "KubeletConfiguration"}
@@ -46,14 +45,14 @@ func Read(data []byte) ([]Setting, error) {
 	return settings, errors.Join(errs...)
 }
 
-// field is one that a file gives a value.
+// field is a field with a value in a file.
 type field struct {
 	path  string
 	value any
 }
 
-// said returns the fields below a structure of the API that are not zero, ordered by path. What a pointer points to was
-// given, zero or not.
+// said returns the non-zero fields in a structure of the API, ordered by path. A field that is a pointer counts as
+// given if it points to any value, including zero.
 func said(of reflect.Value, prefix string) []field {
 	var all []field
 	for i := range of.NumField() {
@@ -76,13 +75,13 @@ func said(of reflect.Value, prefix string) []field {
 	return all
 }
 
-// isUnsaid also takes an empty list, which the API does not tell from none.
+// isUnsaid also treats an empty list as unsaid, which the API does not distinguish from none.
 func isUnsaid(value reflect.Value) bool {
 	isList := value.Kind() == reflect.Slice || value.Kind() == reflect.Map
 	return value.IsZero() || isList && value.Len() == 0
 }
 
-// isLeaf reports whether a value has a text of its own: all but structures of fields.
+// isLeaf reports whether a value has a text of its own: all except structures of fields.
 func isLeaf(value reflect.Value) bool {
 	_, ok := value.Addr().Interface().(json.Marshaler)
 	return ok || value.Kind() != reflect.Struct

@@ -64,7 +64,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A file that is of no use names what is wrong on one line.
+// The error about an unusable file names the problem on one line.
 func TestReadNoConfiguration(t *testing.T) {
 	for _, row := range []struct{ file, want string }{
 		{"", "apiVersion: "},

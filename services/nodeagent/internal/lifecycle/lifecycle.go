@@ -15,11 +15,11 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// Kind is the part that a container plays in its Pod.
+// Kind is the role of a container in its Pod.
 type Kind string
 
-// The kinds of container. Init containers run one after the other before the main ones; sidecars are init containers
-// that go on running; ephemeral containers are added by hand to a Pod that runs.
+// The kinds of container. Init containers run one after the other before the main ones; sidecars are init
+// containers that keep running; ephemeral containers are added by hand to a running Pod.
 const (
 	Init      Kind = "Init"
 	Sidecar   Kind = "Sidecar"
@@ -31,7 +31,7 @@ const (
 type Entry struct {
 	Spec *corev1.Container
 	Kind Kind
-	// Path is the container's place in the spec as events name it, for example spec.containers{web}.
+	// Path is the container's path in the spec as in events, for example spec.containers{web}.
 	Path string
 }
 
@@ -68,7 +68,7 @@ func (e Entry) Restarts(pod *corev1.Pod, exitCode int32) bool {
 	return podview.Restarts(pod.Spec.RestartPolicy, e.Spec, exitCode)
 }
 
-// RestartsAll reports whether all containers of the Pod begin anew after an instance of this one has ended with
+// RestartsAll reports whether all containers of the Pod restart after an instance of this one has ended with
 // exitCode.
 func (e Entry) RestartsAll(exitCode int32) bool {
 	return e.Kind != Ephemeral && podview.RestartsAll(e.Spec, exitCode)
@@ -85,7 +85,7 @@ func Began(pod *corev1.Pod) bool {
 	return false
 }
 
-// ResetAfter is how long an instance must have run for its container's back-off to start anew.
+// ResetAfter is how long an instance must have run for its container's back-off to restart.
 const ResetAfter = 10 * time.Minute
 
 // crash delays the second and later restarts of a container.

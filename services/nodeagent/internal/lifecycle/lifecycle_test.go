@@ -50,7 +50,7 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// Rules go before policies, but for an init container that has succeeded, and an ephemeral one.
+// Rules take precedence over policies, except for an init container that has succeeded, and an ephemeral one.
 func TestRestartsByRule(t *testing.T) {
 	for kind, want := range map[Kind]map[int32]bool{
 		Main: {0: true, 1: false, 42: true}, Init: {0: false, 1: false, 42: true},
@@ -68,7 +68,7 @@ func TestRestartsByRule(t *testing.T) {
 	}
 }
 
-// An init container that has succeeded asks for it like any other; an ephemeral one never does.
+// An init container that has succeeded can require it like any other; an ephemeral one never does.
 func TestRestartsAll(t *testing.T) {
 	for kind, want := range map[Kind]map[int32]bool{
 		Main: {0: true, 1: false, 42: true}, Init: {0: true, 1: false, 42: true},
@@ -189,7 +189,7 @@ func TestTerminationOnlyShortens(t *testing.T) {
 	}
 }
 
-// A step that failed is tried again after 1 s, twice as long each time, up to a minute.
+// A failed step is tried again after 1 s, twice as long each time, up to a minute.
 func TestStepDelay(t *testing.T) {
 	for failures, want := range map[int]time.Duration{1: 1, 2: 2, 3: 4, 6: 32, 7: 60, 8: 60, 1000: 60} {
 		if got := StepDelay(failures); got != want*time.Second {
@@ -206,7 +206,7 @@ func TestPullDelay(t *testing.T) {
 	}
 }
 
-// A Pod has 30 s if it states no period. A probe's own period goes before that of the Pod.
+// A Pod without a period has 30 s. A probe's own period takes precedence over the Pod's.
 func TestGrace(t *testing.T) {
 	for _, row := range []struct {
 		pod, probe        *int64

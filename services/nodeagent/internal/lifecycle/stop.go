@@ -8,10 +8,10 @@ import (
 	"keelson.dev/kit/seconds"
 )
 
-// MinimumGrace is the least time between the stop signal and the kill.
+// MinimumGrace is the minimum time between the stop signal and the kill.
 const MinimumGrace = 2 * time.Second
 
-// defaultGrace is that of a Pod that states none.
+// defaultGrace is the grace period of a Pod that specifies none.
 const defaultGrace = 30 * time.Second
 
 // Grace returns the Pod's own termination grace period.
@@ -22,8 +22,8 @@ func Grace(pod *corev1.Pod) time.Duration {
 	return defaultGrace
 }
 
-// ProbeGrace returns the grace period for a container that a liveness or startup probe has failed: the probe's own one,
-// or else that of the Pod.
+// ProbeGrace returns the grace period for a container after a failed liveness or startup probe: the probe's own, or
+// else the Pod's.
 func ProbeGrace(pod *corev1.Pod, own *int64) time.Duration {
 	if own != nil {
 		return seconds.AtLeastNone(*own)
@@ -31,8 +31,8 @@ func ProbeGrace(pod *corev1.Pod, own *int64) time.Duration {
 	return Grace(pod)
 }
 
-// Termination is the end of a Pod under way. The time counts from when this agent began it: an agent that starts again
-// gives the full period again.
+// Termination is the end of a Pod under way. The time counts from when this agent began it: a restarted agent
+// grants the full period again.
 type Termination struct {
 	BeganAt  time.Time
 	Deadline time.Time
@@ -50,16 +50,16 @@ func (t *Termination) Shorten(now time.Time, grace time.Duration) *Termination {
 	return t
 }
 
-// KillAfter returns how long the runtime shall wait between the stop signal sent now and the kill: what is left of the
-// time until the deadline, but at least MinimumGrace, in whole seconds rounded up (the unit of the runtime).
+// KillAfter returns how long the runtime is to wait between the stop signal sent now and the kill: the time left
+// until the deadline, but at least MinimumGrace, in whole seconds rounded up (the unit of the runtime).
 func KillAfter(now, deadline time.Time) time.Duration {
 	left := max(deadline.Sub(now), MinimumGrace)
 	return (left + time.Second - 1).Truncate(time.Second)
 }
 
-// StopWave picks, of the containers that are alive, those to be stopped now. entries are all of the Pod's containers in
-// their order. Sidecars wait until all others have ended and then end one by one in reverse order; when the deadline
-// has passed, all end at once.
+// StopWave returns which of the live containers to stop now. entries are all of the Pod's containers in their
+// order. Sidecars wait until all others have ended and then end one by one in reverse order; after the deadline,
+// all end at once.
 func StopWave(entries []Entry, alive map[string]bool, now, deadline time.Time) []string {
 	if !now.Before(deadline) {
 		return names(entries, alive, func(Entry) bool { return true })

@@ -1,5 +1,5 @@
-// Package observed describes what the container runtime reports about a Pod: plain values without any behaviour of
-// their own that reaches outside. Decisions read them; only package runtime and its implementations make them.
+// Package observed describes what the container runtime reports about a Pod, as plain values without side effects.
+// Decisions read them; only package runtime and its implementations create them.
 package observed
 
 import (
@@ -36,7 +36,7 @@ type Sandbox struct {
 	IPs []string
 }
 
-// Container is one instance of a container: a restart makes a new instance with the next attempt number.
+// Container is one instance of a container: a restart creates a new instance with the next attempt number.
 type Container struct {
 	ID        string
 	SandboxID string
@@ -49,22 +49,22 @@ type Container struct {
 	StartedAt  time.Time
 	FinishedAt time.Time
 	ExitCode   int32
-	// Reason and Message are the runtime's words about the end of the instance, for example OOMKilled.
+	// Reason and Message are the runtime's description of the end of the instance, for example OOMKilled.
 	Reason  string
 	Message string
-	// Image is the reference that was asked for, ImageID the image that runs.
+	// Image is the requested reference, ImageID the image that runs.
 	Image   string
 	ImageID string
 	LogPath string
-	// User is what the first process began as; nil if the runtime does not say.
+	// User is the initial user of the first process; nil if the runtime does not report it.
 	User *User
-	// Mounts are those of the instance.
+	// Mounts are the mounts of the instance.
 	Mounts []Mount
-	// Annotations are those that the instance was created with.
+	// Annotations are those with which the instance was created.
 	Annotations map[string]string
 }
 
-// Mount is what an instance has at a path.
+// Mount is a mount of an instance.
 type Mount struct {
 	ContainerPath     string
 	RecursiveReadOnly bool
@@ -78,8 +78,8 @@ type User struct {
 	SupplementalGroups []int64
 }
 
-// Live reports whether a process of the instance may exist now or later. Only an exited instance is certain not to
-// have one: a created instance may be about to start, an unknown one may be running.
+// Live reports whether a process of the instance may exist now or later. Only an exited instance certainly has
+// none: a created instance may be about to start, an unknown one may be running.
 func (c *Container) Live() bool { return c.State != Exited }
 
 // Pod is everything that the runtime has of one Pod.

@@ -1,4 +1,4 @@
-// Package pairtest makes certificates and their keys for tests.
+// Package pairtest creates certificates and their keys for tests.
 package pairtest
 
 import (
@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// Sign has the parent sign a certificate for a new key, and returns both in PEM; without a parent it signs itself.
+// Sign signs a certificate for a new key with the parent, and returns both in PEM; without a parent it is
+// self-signed.
 func Sign(t testing.TB, template, parent *x509.Certificate, signer crypto.Signer) (certificate, key []byte) {
 	t.Helper()
 	made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

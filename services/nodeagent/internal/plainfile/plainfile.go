@@ -1,6 +1,6 @@
 // Package plainfile opens the files on the host that a container may write, or replace by something else: logs,
-// termination messages, the hosts file of a Pod. Whatever lies there, opening it follows no symbolic link, never waits
-// (as a FIFO makes one wait), touches no device, and fails for all that is no regular file.
+// termination messages, the hosts file of a Pod. Opening one follows no symbolic link, never blocks (as opening a
+// FIFO may), touches no device, and fails for anything but a regular file.
 package plainfile
 
 import (
@@ -14,16 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNotPlain is wrapped by errors about what is no regular file or is reached by a symbolic link.
+// ErrNotPlain is wrapped by errors about what is no regular file or is reached through a symbolic link.
 var ErrNotPlain = errors.New("not a regular file that is reached without symbolic links")
 
-// Root is a folder to whose path itself no container has access. All paths given to its methods lie below it.
+// Root is a folder whose own path no container can change. All paths given to its methods are below it.
 type Root string
 
 // Open opens a file for reading.
 func (r Root) Open(path string) (*os.File, error) { return r.OpenFile(path, os.O_RDONLY, 0) }
 
-// OpenFile opens a file with the flags of package os, and makes it with perm if they hold O_CREATE.
+// OpenFile opens a file with the flags of package os, and creates it with perm if they include O_CREATE.
 func (r Root) OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	for {
 		file, err := r.reopen(path, flag&^os.O_CREATE)
@@ -31,7 +31,7 @@ func (r Root) OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error
 			return file, err
 		}
 		fd, err := r.openAt(path, flag|os.O_EXCL, perm)
-		if errors.Is(err, fs.ErrExist) { // made by somebody else meanwhile
+		if errors.Is(err, fs.ErrExist) { // created by another process meanwhile
 			continue
 		}
 		if err != nil {
@@ -41,7 +41,7 @@ func (r Root) OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error
 	}
 }
 
-// Folder opens a folder, so that what lies in it can be renamed and removed whatever becomes of the path.
+// Folder opens a folder, so that its contents can be renamed and removed even if the path changes.
 func (r Root) Folder(path string) (*os.Root, error) {
 	fd, err := r.openAt(path, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -51,7 +51,7 @@ func (r Root) Folder(path string) (*os.Root, error) {
 	return os.OpenRoot(magicLink(fd))
 }
 
-// reopen looks at what lies at the path before it opens it.
+// reopen checks what is at the path before it opens it.
 func (r Root) reopen(path string, flag int) (*os.File, error) {
 	handle, err := r.openAt(path, unix.O_PATH, 0)
 	if err != nil {
@@ -105,7 +105,7 @@ func (r Root) openAt(path string, flag int, perm fs.FileMode) (int, error) {
 	return fd, nil
 }
 
-// retry calls again while a signal interrupts.
+// retry repeats the call while a signal interrupts it.
 func retry(open func() (int, error)) (int, error) {
 	for {
 		if fd, err := open(); !errors.Is(err, unix.EINTR) {
@@ -114,7 +114,7 @@ func retry(open func() (int, error)) (int, error) {
 	}
 }
 
-// renames is how often a path is looked up again because somebody renames a folder on the way.
+// renames is how often a path is looked up again after renames of folders on the way.
 const renames = 100
 
 // lookUp opens a path below an open folder.
@@ -128,5 +128,5 @@ func lookUp(root int, name string, how *unix.OpenHow) (fd int, err error) {
 	return fd, err
 }
 
-// magicLink is a path that leads to what a descriptor has open.
+// magicLink returns a path that leads to a descriptor's open file.
 func magicLink(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

@@ -36,7 +36,7 @@ func TestOnlyPlainFilesAreOpened(t *testing.T) {
 	}
 }
 
-// A link in place of a folder on the way is no way.
+// A link that replaces a folder on the way is not followed.
 func TestNoLinkOnTheWay(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.MkdirAll(filepath.Join(dir, "real", "sub"), 0o755))

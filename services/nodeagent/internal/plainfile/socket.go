@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNotSocket is wrapped by errors about what is no unix socket or is reached by a symbolic link.
+// ErrNotSocket is wrapped by errors about what is no unix socket or is reached through a symbolic link.
 var ErrNotSocket = errors.New("not a unix socket that is reached without symbolic links")
 
-// Socket opens a handle of a unix socket, whose information tells one socket from another that replaced it. Nothing is
-// connected.
+// Socket opens a handle of a unix socket, whose file information distinguishes it from a socket that replaces it.
+// It does not connect.
 func (r Root) Socket(path string) (*os.File, error) {
 	fd, err := r.openAt(path, unix.O_PATH, 0)
 	if errors.Is(err, ErrNotPlain) {
@@ -35,7 +35,7 @@ func (r Root) Socket(path string) (*os.File, error) {
 	return file, nil
 }
 
-// DialSocket connects to a unix socket. The path may be longer than the address of a socket can be.
+// DialSocket connects to a unix socket. The path may be longer than a socket address.
 func (r Root) DialSocket(ctx context.Context, path string) (net.Conn, error) {
 	file, err := r.Socket(path)
 	if err != nil {

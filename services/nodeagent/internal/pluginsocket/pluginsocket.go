@@ -1,5 +1,5 @@
-// Package pluginsocket speaks gRPC with the plugins of a node over unix sockets. Theirs may be hostile: no link is
-// followed, and what a plugin answers is bounded.
+// Package pluginsocket speaks gRPC with the plugins of a node over unix sockets. A plugin may be hostile: no link
+// is followed, and its answers are bounded.
 package pluginsocket
 
 import (
@@ -18,19 +18,20 @@ import (
 	"keelson.dev/services/nodeagent/internal/plainfile"
 )
 
-// What a plugin's answer may be at most, and its headers, which carry the text of errors.
+// The maximum sizes of a plugin's answer, and of its headers, which contain the text of errors.
 const (
 	maxMessageBytes = 1 << 20
 	maxHeaderBytes  = 64 << 10
 )
 
-// reconnect says how soon a plugin that was gone is found again.
+// reconnect is the back-off for connecting to a plugin that was gone.
 var reconnect = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 2, MaxDelay: 2 * time.Second}
 
-// Connect prepares a connection to a socket below the root. It is made when it is first used, and anew when it breaks.
+// Connect prepares a connection to a socket in the root. It connects at the first use, and again when the
+// connection breaks.
 func Connect(root plainfile.Root, path string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+path,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // a unix socket of root: its file mode is the guard
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // a unix socket of root: its file mode protects it
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return root.DialSocket(ctx, path)
 		}),
@@ -41,7 +42,7 @@ func Connect(root plainfile.Root, path string) (*grpc.ClientConn, error) {
 	)
 }
 
-// Serve has a server answer at a socket in a folder of which the agent makes all, until ctx ends.
+// Serve makes a server listen at a socket in a folder that only the agent writes, until ctx ends.
 func Serve(ctx context.Context, dir, name string, server *grpc.Server) error {
 	listener, err := Listen(dir, name)
 	if err != nil {
@@ -55,7 +56,7 @@ func Serve(ctx context.Context, dir, name string, server *grpc.Server) error {
 	return nil
 }
 
-// Listen makes a socket in a folder of which the agent makes all. Its path may be longer than an address can be.
+// Listen creates a socket in a folder that only the agent writes. Its path may be longer than a socket address.
 func Listen(dir, name string) (net.Listener, error) {
 	folder, err := os.Open(dir)
 	if err != nil {
@@ -71,10 +72,10 @@ func Listen(dir, name string) (net.Listener, error) {
 	return listener, nil
 }
 
-// longestText is how much of a text from a plugin is passed on, in bytes: it ends up in events and logs.
+// longestText bounds a text from a plugin, in bytes: it is passed on to events and logs.
 const longestText = 512
 
-// Clip makes one line of bounded length of a plugin's text.
+// Clip makes a plugin's text one line of bounded length.
 func Clip(text string) string {
 	if len(text) > longestText {
 		text = text[:longestText] + "..."

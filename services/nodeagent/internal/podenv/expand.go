@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// ErrTooLong says that a text would be longer than its limit once its references are replaced.
+// ErrTooLong means that a text would be longer than its limit once its references are replaced.
 var ErrTooLong = errors.New("too long with its references replaced")
 
-// Expand replaces $(NAME) by what lookup says. A name that lookup does not know stays as it is written, "$$" is one
-// dollar sign (so "$$(NAME)" is the text "$(NAME)"), and any other dollar sign stands for itself. A result of more than
-// limit bytes is ErrTooLong and is never made: a few references can multiply a text without end.
+// Expand replaces $(NAME) by the result of lookup. A name that lookup does not know is left as written, "$$" is one
+// dollar sign (so "$$(NAME)" is the text "$(NAME)"), and any other dollar sign stands for itself. A result of more
+// than limit bytes is ErrTooLong and is never built: a few references can multiply a text without end.
 func Expand(text string, limit int, lookup func(name string) (string, bool)) (string, error) {
 	length := 0
 	for piece := range pieces(text, lookup) {
@@ -47,7 +47,7 @@ func ExpandAll(text string, limit int, lookup func(name string) (string, bool)) 
 	return out, nil
 }
 
-// pieces yields what the text is made of with its references replaced.
+// pieces yields the pieces of the text with its references replaced.
 func pieces(text string, lookup func(string) (string, bool)) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for text := text; text != ""; {
@@ -63,7 +63,7 @@ func pieces(text string, lookup func(string) (string, bool)) func(yield func(str
 	}
 }
 
-// reference reads what follows a dollar sign and returns what to write for it and the text after it.
+// reference reads what follows a dollar sign and returns its replacement and the text after it.
 func reference(after string, lookup func(string) (string, bool)) (piece, rest string) {
 	switch {
 	case strings.HasPrefix(after, "$"):

@@ -13,7 +13,7 @@ import (
 // File is a file in one of the Pod's emptyDir volumes.
 type File struct{ Volume, Path string }
 
-// Files returns those that variables of the container are taken from.
+// Files returns the files from which variables of the container are taken.
 func Files(container *corev1.Container) []File {
 	var out []File
 	for i := range container.Env {
@@ -26,7 +26,7 @@ func Files(container *corev1.Container) []File {
 
 func fileOf(ref *corev1.FileKeySelector) File { return File{Volume: ref.VolumeName, Path: ref.Path} }
 
-// fileKey returns what a file says of a key; ok is false when the file or the key is not there and need not be.
+// fileKey returns the value of a key in a file; ok is false if the file or the key is missing and optional.
 func (in Input) fileKey(ref *corev1.FileKeySelector) (value string, ok bool, err error) {
 	file, optional := in.Files[fileOf(ref)], ptr.Deref(ref.Optional, false)
 	switch {
@@ -66,13 +66,13 @@ func variableOf(text, name string) (value string, ok bool, err error) {
 	return "", false, nil
 }
 
-// envFile is what is left of an environment file, and the number of the line that was read last.
+// envFile is the rest of an environment file, and the number of the line that was last read.
 type envFile struct {
 	rest string
 	line int
 }
 
-// cut takes the text up to the next line away.
+// cut removes and returns the text up to the next line.
 func (f *envFile) cut() string {
 	line, rest, _ := strings.Cut(f.rest, "\n")
 	f.rest, f.line = rest, f.line+1
@@ -81,7 +81,7 @@ func (f *envFile) cut() string {
 
 const blank = " \t\r"
 
-// next reads one variable; the name is empty where there is none on the line.
+// next reads one variable; the name is empty if the line has none.
 func (f *envFile) next() (name, value string, err error) {
 	line := strings.TrimLeft(f.cut(), blank)
 	if isComment(line) {
@@ -99,7 +99,7 @@ func (f *envFile) next() (name, value string, err error) {
 	return f.quoted(name, value[1:])
 }
 
-// quoted reads the value that begins on the line, from behind its first quote.
+// quoted reads the value that begins on the line, from after its first quote.
 func (f *envFile) quoted(name, begun string) (string, string, error) {
 	first := f.line
 	var value strings.Builder
@@ -120,5 +120,5 @@ func (f *envFile) quoted(name, begun string) (string, string, error) {
 	}
 }
 
-// isComment says that a shell takes nothing from the text.
+// isComment reports whether a shell ignores the text.
 func isComment(text string) bool { return text == "" || text[0] == '#' }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// What an environment file says of the variable A.
+// The value of the variable A in an environment file.
 func TestVariableOf(t *testing.T) {
 	const form = "it must be NAME='value', without blanks before the equals sign"
 	for text, want := range map[string]string{
@@ -52,7 +52,7 @@ func TestVariableOf(t *testing.T) {
 	}
 }
 
-// A variable from a file is there, absent where it need not be there, or keeps the container from starting.
+// A variable from a file is set, absent if it is optional, or keeps the container from starting.
 func TestFileKey(t *testing.T) {
 	ref := func(path, key string, optional *bool) corev1.EnvVar {
 		return corev1.EnvVar{Name: "V", ValueFrom: from(corev1.EnvVarSource{FileKeyRef: &corev1.FileKeySelector{

@@ -222,7 +222,7 @@ func TestServiceLinksOff(t *testing.T) {
 	}
 }
 
-// Resolve is a function of its input: twice the same answer, in the same order, and the input stays as it was.
+// Resolve is deterministic: the same input gives the same result in the same order, and the input is not changed.
 func TestResolveIsDeterministic(t *testing.T) {
 	in := input(corev1.Container{EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: configMapRef("cm", nil)}},
 		Env: []corev1.EnvVar{{Name: "B", Value: "1"}, {Name: "A", Value: "$(B)"}}})
@@ -251,7 +251,7 @@ func doubling(n int) []corev1.EnvVar {
 	return list
 }
 
-// POD-038, POD-105: what a container is started with has at most 1 MiB, and what would go beyond is never made.
+// POD-038, POD-105: a container's environment, command and arguments have at most 1 MiB, and more is never built.
 func TestResolveIsBounded(t *testing.T) {
 	const mib = 1048576
 	text := func(n int) string { return strings.Repeat("x", n) }

@@ -33,7 +33,7 @@ func podOf(uid, name string) *corev1.Pod {
 			Containers: []corev1.Container{{Name: "c"}}}}
 }
 
-// serve has a client of a Server that tells of two Pods.
+// serve returns a client of a Server that reports two Pods.
 func serve(t *testing.T) api.PodResourcesListerClient {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("x", 120)) // longer than an address may be
 	s := New(Config{Root: dir, Log: zap.NewNop(),
@@ -51,7 +51,7 @@ func serve(t *testing.T) api.PodResourcesListerClient {
 	if err := os.MkdirAll(s.Dir(), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	// An agent that was killed has left its socket.
+	// A killed agent has left its socket.
 	if _, err := pluginsocket.Listen(s.Dir(), socketName); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// Whoever asks without a pause is refused, and served again later.
+// A client that calls without a pause is refused, and served again later.
 func TestLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{})

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// slow are workers that take a Pod when they are let.
+// slow are workers that take a Pod only when they are allowed to.
 type slow struct {
 	let   chan struct{}
 	taken []types.UID
@@ -24,8 +24,8 @@ func (s *slow) Set(pod *corev1.Pod, _ bool) {
 
 func (s *slow) Remove(types.UID) {}
 
-// The source is synced when the workers have every Pod of the first list, however long they take: what the node has of
-// Pods that they do not know by then is ended, so that one which comes later would lose its containers.
+// The source is synced when the workers have every Pod of the first list, however long they take: what the node has
+// of Pods unknown by then is ended, so that a later Pod would lose its containers.
 func TestSyncedWhenTheWorkersKnowAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(context.Background())

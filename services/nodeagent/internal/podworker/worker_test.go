@@ -407,8 +407,7 @@ func TestLostSandbox(t *testing.T) {
 	})
 }
 
-// While there is no network, sandboxes are tried again after longer and longer times; when it becomes ready, at
-// once.
+// Without a network, sandboxes are tried again after longer and longer times; when it becomes ready, at once.
 func TestNetworkComesLate(t *testing.T) {
 	inWorld(t, func(w *world) {
 		missing := errors.New("cni plugin not initialized")

@@ -42,8 +42,8 @@ type Config struct {
 	Executor handlers.Executor
 	// Changed is called, without any lock, when the Result of an instance of the Pod has changed. It must not block.
 	Changed func(pod types.UID)
-	// Tell is called, without any lock, for each diagnostic that fails, cannot be carried out or returns a warning, with the reason
-	// and the message of a Warning event about the container. It must not block.
+	// Tell is called, without any lock, for each diagnostic that fails, cannot be carried out or returns a warning,
+	// with the reason and the message of a Warning event about the container. It must not block.
 	Tell func(target Target, reason, message string)
 	// Version is sent to containers as kube-probe/<version>.
 	Version string

@@ -14,10 +14,11 @@ import (
 	"keelson.dev/kit/systempriority"
 )
 
-// The two resources that decide about the class.
+// deciding are the resources that determine the class.
 var deciding = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
 
-// Class returns the class that the API server recorded, or computes it for a Pod that it has never seen (a static Pod).
+// Class returns the class that the API server recorded, or computes it for a Pod that the API server has never seen
+// (a static Pod).
 func Class(pod *corev1.Pod) corev1.PodQOSClass {
 	if pod.Status.QOSClass != "" {
 		return pod.Status.QOSClass
@@ -92,14 +93,14 @@ func OOMScore(pod *corev1.Pod, container *corev1.Container, memoryCapacity int64
 	return score
 }
 
-// isSidecar says whether a container of the Pod is an init container that keeps running.
+// isSidecar reports whether a container of the Pod is an init container that keeps running.
 func isSidecar(pod *corev1.Pod, container *corev1.Container) bool {
 	return podview.IsSidecar(container) && slices.ContainsFunc(pod.Spec.InitContainers,
 		func(c corev1.Container) bool { return c.Name == container.Name })
 }
 
-// sharedMemory is what of the memory that a Pod requests as a whole none of its containers has requested, in bytes for
-// each of them, those that have ended included.
+// sharedMemory returns how much of the memory requested by the Pod as a whole its containers have not requested, in
+// bytes per container, including those that have ended.
 func sharedMemory(pod *corev1.Pod) int64 {
 	if pod.Spec.Resources == nil || pod.Spec.Resources.Requests.Memory().IsZero() {
 		return 0
@@ -123,7 +124,7 @@ func CPUShares(milli int64) int64 {
 	return min(max(milli*1024/1000, 2), 262144)
 }
 
-// CPUPeriod is the period in microseconds over which CPU limits hold.
+// CPUPeriod is the period in microseconds of CPU limits.
 const CPUPeriod = 100000
 
 // CPUQuota converts thousandths of a core to microseconds of each CPUPeriod. 0 means no limit.

@@ -27,7 +27,7 @@ func podOf(resources ...corev1.ResourceRequirements) *corev1.Pod {
 	return pod
 }
 
-// podWith has requirements of its own.
+// podWith returns a Pod with requirements of its own.
 func podWith(own corev1.ResourceRequirements, containers ...corev1.ResourceRequirements) *corev1.Pod {
 	pod := podOf(containers...)
 	pod.Spec.Resources = &own
@@ -78,7 +78,7 @@ func TestClass(t *testing.T) {
 	}
 }
 
-// SAF-085, SAF-086, SAF-087: BestEffort goes first, Guaranteed last.
+// SAF-085, SAF-086, SAF-087: BestEffort is killed first, Guaranteed last.
 func TestOOMScore(t *testing.T) {
 	const capacity = 4 << 30
 	burstable := func(memory string) *corev1.Pod {
@@ -96,10 +96,10 @@ func TestOOMScore(t *testing.T) {
 	restarted := podOf(corev1.ResourceRequirements{Requests: list("", "2Gi")}, corev1.ResourceRequirements{})
 	restarted.Spec.Containers[0].Name, restarted.Spec.Containers[1].Name = "a", "b"
 	restarted.Spec.Containers[1].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
-	// The Pod asks for 3Gi, of which the containers have not asked for 2Gi: 1Gi for each of the two.
+	// The Pod requests 3Gi, of which the containers have not requested 2Gi: 1Gi for each of the two.
 	whole := podWith(corev1.ResourceRequirements{Requests: list("", "3Gi")},
 		corev1.ResourceRequirements{Requests: list("", "1Gi")}, corev1.ResourceRequirements{})
-	// Of 4Gi the two containers have asked for 1Gi and an init container, which ends, for 2Gi: 2Gi are left for three.
+	// Of 4Gi the two containers have requested 1Gi and an init container, which ends, 2Gi: 2Gi are left for three.
 	three := podWith(corev1.ResourceRequirements{Requests: list("", "4Gi")},
 		corev1.ResourceRequirements{Requests: list("", "1Gi")}, corev1.ResourceRequirements{})
 	three.Spec.InitContainers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("", "2Gi")}}}
@@ -141,7 +141,7 @@ func TestOOMScore(t *testing.T) {
 	}
 }
 
-// Of a node whose memory nobody knows no Pod has a share.
+// On a node of unknown memory no Pod has a share.
 func TestOOMScoreOfAnUnknownNode(t *testing.T) {
 	pod := podOf(corev1.ResourceRequirements{Requests: list("", "1Gi")})
 	for _, capacity := range []int64{0, -1} {
@@ -151,8 +151,8 @@ func TestOOMScoreOfAnUnknownNode(t *testing.T) {
 	}
 }
 
-// POD-233: a Pod is bounded as a whole where the Pod says so, or where all of its containers are. A bound that
-// one container is not under would stop it at what the others asked for.
+// POD-233: a Pod is limited as a whole if the Pod has a limit, or all of its containers do. A limit that one
+// container does not have would stop it at the sum of the others.
 func TestPodLimits(t *testing.T) {
 	limits := func(cpu, memory string) corev1.ResourceRequirements {
 		return corev1.ResourceRequirements{Limits: list(cpu, memory)}

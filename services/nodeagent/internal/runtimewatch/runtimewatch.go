@@ -1,6 +1,6 @@
-// Package runtimewatch watches the container runtime and wakes the workers of the Pods that changed: by the runtime's
-// event stream, and by listing everything from time to time, because events may be lost. It also finds what no worker
-// knows: containers, cgroups and folders of Pods that the API has forgotten.
+// Package runtimewatch watches the container runtime and wakes the workers of the Pods that changed: by the
+// runtime's event stream, and by listing everything periodically, because events may be lost. It also finds what no
+// worker knows: containers, cgroups and folders of Pods that the API has forgotten.
 package runtimewatch
 
 import (
@@ -27,49 +27,49 @@ const (
 type Workers interface {
 	// Wake returns false if no worker knows the Pod.
 	Wake(uid types.UID) bool
-	// Listed is handed everything that the runtime has.
+	// Listed gets everything that the runtime has.
 	Listed(pods []observed.Pod)
 	// Knows reports whether the Pod has a worker or was deleted just now.
 	Knows(uid types.UID) bool
-	// Adopt brings a Pod down that only the node knows.
+	// Adopt brings down a Pod that only the node knows.
 	Adopt(uid types.UID, namespace, name string)
 }
 
-// Config is what an Watcher works with.
+// Config is what a Watcher needs.
 type Config struct {
 	Runtime runtime.Pods
 	Workers Workers
 	Log     *zap.Logger
-	// Relisted is called after each list of everything, with when that began; ok says that the runtime answered.
+	// Relisted is called after each list of everything, with when that began; ok means that the runtime answered.
 	Relisted func(began time.Time, ok bool)
-	// Changed is called when the runtime begins to answer or ceases to.
+	// Changed is called when the runtime begins or ceases to answer.
 	Changed func()
-	// Leftovers returns the Pods of which the node has anything else: folders, cgroups, records.
+	// Leftovers returns the Pods that have anything else on the node: folders, cgroups, records.
 	Leftovers func() ([]types.UID, error)
 }
 
 // Watcher watches one runtime.
 type Watcher struct {
 	Config
-	// streaming says that events come.
+	// streaming means that events come.
 	streaming atomic.Bool
 	// listed is when the last list succeeded, in nanoseconds since 1970.
 	listed atomic.Int64
 	prints map[types.UID]string
-	// settled is closed when the workers know all Pods; complete says that everything was listed since.
+	// settled is closed when the workers know all Pods; complete means that everything was listed since.
 	settled  chan struct{}
 	complete atomic.Bool
 }
 
-// New returns an Watcher that does nothing yet.
+// New returns a Watcher that does nothing yet.
 func New(config Config) *Watcher {
 	return &Watcher{Config: config, prints: map[types.UID]string{}, settled: make(chan struct{})}
 }
 
-// Settle says, once, that the workers know all Pods of the node: what they do not know is taken for forgotten.
+// Settle notes, once, that the workers know all Pods of the node: unknown Pods count as forgotten.
 func (w *Watcher) Settle() { close(w.settled) }
 
-// Run observes until ctx ends.
+// Run watches until ctx ends.
 func (w *Watcher) Run(ctx context.Context) {
 	go w.stream(ctx)
 	settled, ends := w.settled, false
@@ -106,7 +106,7 @@ func (w *Watcher) Run(ctx context.Context) {
 // found.
 func (w *Watcher) Complete() bool { return w.complete.Load() }
 
-// Healthy says what is wrong if the runtime has not answered for a while.
+// Healthy returns an error if the runtime has not answered for a while.
 func (w *Watcher) Healthy() error {
 	if at := w.listed.Load(); at != 0 && time.Since(time.Unix(0, at)) > 3*time.Minute {
 		return fmt.Errorf("the container runtime has not answered since %s",
@@ -115,7 +115,7 @@ func (w *Watcher) Healthy() error {
 	return nil
 }
 
-// stream passes events on and opens the stream again whenever it breaks.
+// stream passes on events and reopens the stream whenever it breaks.
 func (w *Watcher) stream(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -133,8 +133,8 @@ func (w *Watcher) stream(ctx context.Context) {
 	}
 }
 
-// relist compares everything with the last time and wakes the workers of Pods that differ. If ends is set, Pods that no
-// worker knows are ended.
+// relist compares everything with the last list and wakes the workers of Pods that differ. If ends is set, Pods
+// that no worker knows are ended.
 func (w *Watcher) relist(ctx context.Context, ends bool) error {
 	pods, err := w.Runtime.ListPods(ctx)
 	if err != nil {
@@ -166,7 +166,7 @@ func (w *Watcher) relist(ctx context.Context, ends bool) error {
 	return nil
 }
 
-// sweep finds, once at the start, Pods that have left something else than containers.
+// sweep finds, once at the start, Pods that have left something other than containers.
 func (w *Watcher) sweep() {
 	uids, err := w.Leftovers()
 	if err != nil {
@@ -179,7 +179,7 @@ func (w *Watcher) sweep() {
 	}
 }
 
-// fingerprint changes with every change that a worker must see.
+// fingerprint returns a text that changes with every change that a worker must see.
 func fingerprint(p *observed.Pod) string {
 	var b strings.Builder
 	for i := range p.Sandboxes {

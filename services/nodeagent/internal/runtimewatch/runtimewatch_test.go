@@ -19,12 +19,12 @@ import (
 )
 
 type workers struct {
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards all fields below
 	known   map[types.UID]bool
 	woken   []types.UID
 	adopted []types.UID
 	listed  []string
-	// relists is how often each list was told of.
+	// relists counts the reported lists by result.
 	relists map[string]int
 }
 
@@ -63,7 +63,7 @@ func (w *workers) Adopt(uid types.UID, _, _ string) {
 	w.adopted = append(w.adopted, uid)
 }
 
-// wokenSince returns who was woken since the last call.
+// wokenSince returns the Pods that were woken since the last call.
 func (w *workers) wokenSince() []types.UID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,7 +108,7 @@ func sandbox(t *testing.T, r *fake.Runtime, uid string) {
 	}
 }
 
-// SAF-167: what the API has forgotten is found, containers or not.
+// SAF-167: Pods that the API has forgotten are found, with containers or without.
 func TestFindsWhatIsForgotten(t *testing.T) {
 	observing(t, func(_ *fake.Runtime, w *workers) {
 		slices.Sort(w.adopted)
@@ -118,7 +118,7 @@ func TestFindsWhatIsForgotten(t *testing.T) {
 	})
 }
 
-// POD-067: before all Pods are known, as while there is no API, Pods are watched and none is taken for forgotten.
+// POD-067: before all Pods are known, for example without an API, Pods are watched and none counts as forgotten.
 func TestWatchesBeforeAllIsKnown(t *testing.T) {
 	watching(t, func(r *fake.Runtime, w *workers, o *Watcher) {
 		<-time.After(2 * relistEvery)
@@ -151,7 +151,7 @@ func TestEventsWakeAtOnce(t *testing.T) {
 	})
 }
 
-// Each list is told of: how long it took, and whether the runtime answered.
+// Each list is reported: how long it took, and whether the runtime answered.
 func TestListsAreTold(t *testing.T) {
 	observing(t, func(r *fake.Runtime, w *workers) {
 		<-time.After(relistEvery)
@@ -167,7 +167,7 @@ func TestListsAreTold(t *testing.T) {
 	})
 }
 
-// Lost events are made up for by the next list.
+// The next list compensates for lost events.
 func TestRelistWakes(t *testing.T) {
 	observing(t, func(r *fake.Runtime, w *workers) {
 		r.Fail("Watch", errors.New("gone"))

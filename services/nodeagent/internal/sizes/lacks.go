@@ -9,13 +9,13 @@ import (
 	"keelson.dev/kit/noderesources"
 )
 
-// Lacks puts into words what does not suffice on a node.
+// Lacks describes what is insufficient on a node.
 func Lacks(lack *noderesources.Insufficient) string {
 	return fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", lack.Name,
 		Amount(lack.Name, lack.Requested), Amount(lack.Name, lack.Used), Amount(lack.Name, lack.Capacity))
 }
 
-// Amount is a quantity in the unit of messages: thousandths of a core, else whole units.
+// Amount returns a quantity in the unit of messages: thousandths of a core, else whole units.
 func Amount(name corev1.ResourceName, quantity resource.Quantity) int64 {
 	if name == corev1.ResourceCPU {
 		return quantity.MilliValue()

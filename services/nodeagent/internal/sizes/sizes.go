@@ -1,5 +1,5 @@
-// Package sizes handles what Pods and their containers ask for of CPU and memory, so far as a resize changes it. It is
-// pure.
+// Package sizes handles the CPU and memory that Pods and their containers ask for, as far as a resize can change
+// it. It is pure.
 //
 //keelson:decision
 package sizes
@@ -12,19 +12,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Annotation is carried by a container instance from its creation on: the size that it was created with.
+// Annotation is on a container instance from its creation on: the size that it was created with.
 const Annotation = "nodeagent.keelson.dev/size"
 
 // Resized are the resources that a resize may change.
 var Resized = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
 
-// Size is what a Pod asks for: as a whole, if it says that, and each of its containers by name.
+// Size is what a Pod asks for: as a whole, if it specifies that, and for each of its containers by name.
 type Size struct {
 	Pod        *corev1.ResourceRequirements           `json:"pod,omitempty"`
 	Containers map[string]corev1.ResourceRequirements `json:"containers,omitempty"`
 }
 
-// Of returns the size that a Pod's spec asks for.
+// Of returns the size in a Pod's spec.
 func Of(pod *corev1.Pod) Size {
 	size := Size{Pod: pod.Spec.Resources.DeepCopy(), Containers: map[string]corev1.ResourceRequirements{}}
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -35,7 +35,7 @@ func Of(pod *corev1.Pod) Size {
 	return size
 }
 
-// Reported returns the size that a Pod had when its node reported it last; what the report lacks is as the spec says.
+// Reported returns the size that a Pod's node last reported; what the report lacks is taken from the spec.
 func Reported(pod *corev1.Pod) Size {
 	size, status := Of(pod), &pod.Status
 	if size.Pod != nil && status.Resources != nil {
@@ -56,7 +56,7 @@ func Reported(pod *corev1.Pod) Size {
 	return size
 }
 
-// resized returns list with the resources that a resize may change taken from another one.
+// resized returns list, with the resources that a resize may change taken from another one.
 func resized(list, from corev1.ResourceList) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for name, quantity := range list {
@@ -91,7 +91,7 @@ func (s Size) containers(list []corev1.Container) []corev1.Container {
 	return out
 }
 
-// Same reports whether two versions of a Pod are of one size.
+// Same reports whether two versions of a Pod have the same size.
 func Same(a, b *corev1.Pod) bool {
 	return sameWhole(a.Spec.Resources, b.Spec.Resources) &&
 		sameContainers(a.Spec.InitContainers, b.Spec.InitContainers) &&
@@ -114,7 +114,7 @@ func sameRequirements(a, b *corev1.ResourceRequirements) bool {
 	return len(changed(a, b)) == 0
 }
 
-// changed returns the resources of which two requirements say different things.
+// changed returns the resources in which two requirements differ.
 func changed(a, b *corev1.ResourceRequirements) []corev1.ResourceName {
 	var out []corev1.ResourceName
 	for _, name := range Resized {
@@ -131,8 +131,7 @@ func sameAmount(a, b corev1.ResourceList, name corev1.ResourceName) bool {
 	return inA == inB && x.Cmp(y) == 0
 }
 
-// Max returns the size that has room for both: the greater of requests and limits, and no limit where one of both has
-// none.
+// Max returns a size with room for both: the greater of requests and limits, and no limit if either has none.
 func Max(a, b Size) Size {
 	out := Size{Containers: map[string]corev1.ResourceRequirements{}}
 	if a.Pod != nil && b.Pod != nil {
@@ -169,19 +168,19 @@ func maxOf(a, b corev1.ResourceRequirements) corev1.ResourceRequirements {
 	return out
 }
 
-// Instance is the size of one instance of a container. What the Pod has as a whole bounds an instance without a memory
-// limit of its own.
+// Instance is the size of one instance of a container. The Pod's limit as a whole bounds an instance without a
+// memory limit of its own.
 type Instance struct {
 	Resources corev1.ResourceRequirements  `json:"resources"`
 	Pod       *corev1.ResourceRequirements `json:"pod,omitempty"`
 }
 
-// InstanceOf returns the size that an instance of the container shall have.
+// InstanceOf returns the desired size of an instance of the container.
 func InstanceOf(pod *corev1.Pod, container *corev1.Container) Instance {
 	return Instance{Resources: container.Resources, Pod: pod.Spec.Resources}
 }
 
-// Changed returns the resources in which an instance must change to be of the wanted size.
+// Changed returns the resources in which an instance must change to have the wanted size.
 func (i Instance) Changed(want Instance) []corev1.ResourceName {
 	out := changed(&i.Resources, &want.Resources)
 	if _, own := want.Resources.Limits[corev1.ResourceMemory]; !own && !slices.Contains(out, corev1.ResourceMemory) &&
@@ -191,7 +190,7 @@ func (i Instance) Changed(want Instance) []corev1.ResourceName {
 	return out
 }
 
-// MemoryLimit is the memory in bytes that the instance may use; 0 means no limit.
+// MemoryLimit returns the memory in bytes that the instance may use; 0 means no limit.
 func (i Instance) MemoryLimit() int64 {
 	if own := i.Resources.Limits.Memory().Value(); own > 0 {
 		return own
@@ -207,7 +206,7 @@ func wholeLimits(r *corev1.ResourceRequirements) corev1.ResourceList {
 	return r.Limits
 }
 
-// Encode is the size as text, for an annotation.
+// Encode returns the size as text, for an annotation.
 func (i Instance) Encode() (string, error) {
 	text, err := json.Marshal(i)
 	if err != nil {

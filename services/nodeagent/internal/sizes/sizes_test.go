@@ -73,7 +73,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// DEP-214: what bounds two sizes has the greater of each amount, and no limit where one of them has none.
+// DEP-214: the maximum of two sizes has the greater of each amount, and no limit if either has none.
 func TestMax(t *testing.T) {
 	narrow := asks(list("cpu", "1", "memory", "3"), list("cpu", "2", "memory", "5"))
 	other := asks(list("cpu", "2"), list("cpu", "3"))
@@ -89,7 +89,7 @@ func TestMax(t *testing.T) {
 	}
 }
 
-// DEP-214: a Pod has what its node reported, requests as they were given and limits as they are.
+// DEP-214: a Pod has the size that its node reported, the requests as allocated and the limits as actuated.
 func TestReported(t *testing.T) {
 	wanted := asks(list("cpu", "3", "ephemeral-storage", "1"), list("cpu", "4"))
 	p := pod(&wanted, wanted, wanted, wanted)

@@ -1,8 +1,8 @@
-// Package tlsfiles reads the certificates that the node API shows and believes from files that may be replaced while
+// Package tlsfiles reads the certificates that the node API shows and trusts from files that may be replaced while
 // the agent runs: an operator's pair, and a bundle of authorities.
 //
-// Who asks for what a file holds has it looked at, so that nothing wakes an agent whose API nobody uses, and no file
-// system need tell of changes.
+// The files are checked when their contents are requested, so that nothing wakes an agent with an unused API, and
+// no file system needs to report changes.
 package tlsfiles
 
 import (
@@ -18,26 +18,26 @@ import (
 	"go.uber.org/zap"
 )
 
-// pause is how long what was read is good: strangers begin as many handshakes as they like.
+// pause is how long a result is reused: strangers may begin any number of handshakes.
 const pause = time.Second
 
-// Followed is what files hold. It is the same until they hold something else that can be used.
+// Followed is the usable contents of files. It stays the same until the files have other usable contents.
 type Followed[T any] struct {
 	flag  string
 	paths []string
 	parse func(contents [][]byte) (T, error)
 	log   *zap.Logger
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards all fields below
 	looked time.Time
-	// read are the contents that were read last, of which inForce was made if they can be used.
+	// read are the contents that were last read; inForce was made of them if they are usable.
 	read    [][]byte
 	inForce T
-	// fault is what was told last of files that cannot be used; empty where nothing was wrong since.
+	// fault is the last reported error of unusable files; empty if they were usable since.
 	fault string
 }
 
-// Pair follows a certificate and its key. The flag names the former.
+// Pair follows a certificate and its key. The flag names the certificate.
 func Pair(flag, certificate, key string, log *zap.Logger) (*Followed[*tls.Certificate], error) {
 	return open(flag, []string{certificate, key}, log, func(contents [][]byte) (*tls.Certificate, error) {
 		pair, err := tls.X509KeyPair(contents[0], contents[1])
@@ -59,7 +59,7 @@ func Authorities(flag, bundle string, log *zap.Logger) (*Followed[*x509.CertPool
 	})
 }
 
-// open fails if the files cannot be used now.
+// open fails if the files are not usable now.
 func open[T any](flag string, paths []string, log *zap.Logger, parse func([][]byte) (T, error)) (*Followed[T], error) {
 	f := &Followed[T]{flag: flag, paths: paths, parse: parse, looked: time.Now(),
 		log: log.With(zap.String("flag", "--"+flag), zap.Strings("paths", paths))}
@@ -74,7 +74,7 @@ func open[T any](flag string, paths []string, log *zap.Logger, parse func([][]by
 	return f, nil
 }
 
-// Current returns what is in force.
+// Current returns the value in force.
 func (f *Followed[T]) Current() T {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -85,8 +85,8 @@ func (f *Followed[T]) Current() T {
 	return f.inForce
 }
 
-// lookLocked puts in force what the files hold. What cannot be used is told once: a pair whose files are replaced one
-// after the other is none in between.
+// lookLocked reads the files and takes usable contents. Unusable contents are reported once: a pair whose files are
+// replaced one after the other is unusable in between.
 func (f *Followed[T]) lookLocked() {
 	contents, err := f.contents()
 	if err == nil {

@@ -19,14 +19,14 @@ import (
 	"keelson.dev/services/nodeagent/internal/pairtest"
 )
 
-// made returns a certificate that has signed itself, and its key, in PEM.
+// made returns a self-signed certificate and its key, in PEM.
 func made(t *testing.T, name string) (certificate, key []byte) {
 	t.Helper()
 	return pairtest.Sign(t, &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
 		NotAfter: time.Now().Add(time.Hour)}, nil, nil)
 }
 
-// folder is one with files that are followed.
+// folder is a folder with followed files.
 type folder struct {
 	*testing.T
 	dir  string
@@ -48,7 +48,7 @@ func (f *folder) write(name string, content []byte) {
 	}
 }
 
-// tells fails the test unless just these lines were told since the last call.
+// tells fails the test unless exactly these lines were logged since the last call.
 func (f *folder) tells(levelsAndTexts ...string) {
 	f.Helper()
 	all := f.told.TakeAll()
@@ -72,8 +72,8 @@ const (
 	refused = "warn the files are not in force; what they had before is: "
 )
 
-// A pair whose files were replaced counts at the next look, which is a second after the last one; what cannot be used
-// changes nothing, and is told once.
+// A pair whose files were replaced counts at the next check, which is a second after the last one; unusable
+// contents change nothing, and are reported once.
 func TestPair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFolder(t)
@@ -125,11 +125,11 @@ func TestPair(t *testing.T) {
 		}
 		<-time.After(pause)
 		shows(fresh)
-		f.tells(refused + "open " + f.path("k")) // anew: it was there meanwhile
+		f.tells(refused + "open " + f.path("k")) // again: it was there meanwhile
 	})
 }
 
-// A bundle is followed through links, as those of a volume of a Secret, and none without a certificate is taken.
+// A bundle is followed through links, as in a volume of a Secret, and one without a certificate is not used.
 func TestAuthorities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFolder(t)
@@ -175,7 +175,7 @@ func TestAuthorities(t *testing.T) {
 	})
 }
 
-// Files that cannot be used at the start are refused in one sentence with the flag.
+// Unusable files at the start are refused in one sentence with the flag.
 func TestOpenRefuses(t *testing.T) {
 	f := newFolder(t)
 	certificate, key := made(t, "c")

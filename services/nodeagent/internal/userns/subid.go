@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// User is the system user whose subordinate IDs a node hands out.
+// User is the system user whose subordinate IDs a node assigns.
 const User = "kubelet"
 
 // Custom reads the subordinate ID lists of the host, in the form of subuid(5), and returns the range that they give to

@@ -18,23 +18,25 @@ const Length = 65536
 // Range is a run of host IDs, the same for users and groups.
 type Range struct{ First, Length uint32 }
 
-// Default is used when the host names no range: right above the IDs that hosts use themselves.
+// Default returns the range that is used when the host names none: directly above the IDs that hosts use
+// themselves.
 func Default(maxPods int) Range {
 	return Range{First: Length, Length: uint32(maxPods) * Length}
 }
 
-// Pool hands out one range per Pod.
+// Pool assigns one range per Pod.
 type Pool struct {
 	whole    Range
 	assigned map[types.UID]Range
 }
 
-// NewPool makes a pool that hands out pieces of whole.
+// NewPool returns a pool that assigns pieces of whole.
 func NewPool(whole Range) *Pool {
 	return &Pool{whole: whole, assigned: map[types.UID]Range{}}
 }
 
-// Assign returns the Pod's range and reserves the lowest free one if it has none. With no range left it is an error.
+// Assign returns the Pod's range and reserves the lowest free one if it has none. If no range is left, it returns
+// an error.
 func (p *Pool) Assign(pod types.UID) (Range, error) {
 	if r, ok := p.assigned[pod]; ok {
 		return r, nil
@@ -54,8 +56,8 @@ func (p *Pool) Assign(pod types.UID) (Range, error) {
 	return Range{}, fmt.Errorf("all %d user namespace ID ranges of this node are in use", p.whole.Length/Length)
 }
 
-// Restore takes over what a record on disk says. A range that another Pod holds, or that is no piece of this pool, is
-// an error and leaves the pool as it was.
+// Restore takes over a record on disk. A range that another Pod holds, or that is no piece of this pool, is an
+// error and leaves the pool unchanged.
 func (p *Pool) Restore(pod types.UID, r Range) error {
 	inside := r.First >= p.whole.First &&
 		uint64(r.First)+uint64(r.Length) <= uint64(p.whole.First)+uint64(p.whole.Length)

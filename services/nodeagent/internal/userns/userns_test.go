@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// SAF-097, SAF-101: whatever is assigned, restored and released, ranges are disjoint and above the host's own IDs.
+// SAF-097, SAF-101: after any sequence of calls, ranges are disjoint and above the host's own IDs.
 func TestRangesNeverOverlap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pool, held := NewPool(Default(4)), map[types.UID]Range{}
@@ -89,7 +89,7 @@ func TestCustom(t *testing.T) {
 	}
 }
 
-// SAF-097: a range that is given back is handed out again, the lowest first, and no more than there are.
+// SAF-097: a released range is assigned again, the lowest first, and no more than there are.
 func TestAssignTakesTheLowest(t *testing.T) {
 	pool := NewPool(Range{First: 131072, Length: 3 * 65536})
 	for i, want := range []uint32{131072, 196608, 262144} {
@@ -139,7 +139,7 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// SAF-103 SAF-104: what is just within the bounds is taken.
+// SAF-103 SAF-104: values just within the bounds are accepted.
 func TestCustomBounds(t *testing.T) {
 	for name, row := range map[string]struct {
 		list string

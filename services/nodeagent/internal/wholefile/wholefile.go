@@ -1,8 +1,8 @@
-// Package wholefile replaces small files as a whole: whenever the agent or the machine ends, there is the old content
-// or the new one, and the content of a Write that has returned is on disk.
+// Package wholefile replaces small files as a whole: whenever the agent or the machine ends, the file has the old
+// or the new content, and after Write has returned the content is on disk.
 //
-// A Write that was cut off leaves a hidden file beside the one it was to replace. It goes with the folder, or by Clear
-// where the folder stays.
+// An interrupted Write leaves a hidden file beside the one that it was to replace. It is removed with the folder,
+// or by Clear if the folder stays.
 package wholefile
 
 import (
@@ -17,14 +17,14 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Write replaces a file, or makes it.
+// Write replaces or creates a file.
 func Write(file string, data []byte, perm fs.FileMode) error {
-	// Nothing goes through the machine's folder of temporary files: nobody would find there what is left.
+	// The machine's folder of temporary files is not used: leftovers there would never be found.
 	return renameio.WriteFile(file, data, perm, renameio.WithTempDir(filepath.Dir(file)))
 }
 
-// Clear removes from a folder what a Write that was cut off has left of files whose names match the pattern, in the
-// form of path.Match. Nobody may be writing one of them meanwhile. A folder that is not there holds nothing.
+// Clear removes from a folder what an interrupted Write has left of files whose names match the pattern, in the
+// form of path.Match. None of them may be being written meanwhile. A missing folder counts as empty.
 func Clear(dir, pattern string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +42,7 @@ func Clear(dir, pattern string) error {
 	return errors.Join(problems...)
 }
 
-// unfinished says whether a name is one of those under which Write writes: a dot, the file's name and a number.
+// unfinished reports whether a name is one under which Write writes: a dot, the file's name and a number.
 func unfinished(name, pattern string) bool {
 	rest, hidden := strings.CutPrefix(name, ".")
 	file := strings.TrimRight(rest, "0123456789")

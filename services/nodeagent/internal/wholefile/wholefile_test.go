@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writing is set for the process that TestWriterIsKilled kills: the file that it writes again and again.
+// writing is set for the process that TestWriterIsKilled kills: the file that it writes repeatedly.
 const writing = "WHOLEFILE_TEST_WRITES"
 
 func TestMain(m *testing.M) {
@@ -28,11 +28,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// content is a large number of lines that are all the same.
+// content returns a large number of identical lines.
 func content(i int) []byte { return bytes.Repeat([]byte(strconv.Itoa(i%10)+"\n"), 1<<16) }
 
-// TestWriterIsKilled ends a process that writes a file at many moments. There is always one whole content, and after
-// Clear nothing else, neither there nor in the folder of temporary files.
+// TestWriterIsKilled kills a process that writes a file, at many moments. The file always has one complete content, and
+// after Clear nothing else is left, neither there nor in the folder of temporary files.
 //
 // SAF-197 POD-067
 func TestWriterIsKilled(t *testing.T) {
@@ -83,7 +83,7 @@ func names(t *testing.T, dir string) []string {
 	return out
 }
 
-// A write that finds the disk full changes nothing and leaves nothing.
+// A write to a full disk changes nothing and leaves nothing.
 //
 // POD-067
 func TestDiskIsFull(t *testing.T) {
@@ -114,7 +114,7 @@ func TestDiskIsFull(t *testing.T) {
 	}
 }
 
-// Clear touches nothing but regular files under the names that Write uses.
+// Clear removes only regular files under the names that Write uses.
 func TestClear(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	for _, name := range []string{"a.json", ".a.json1234567", ".b.json0", ".c.json", ".d.json12x", "e.json12",

@@ -1,4 +1,4 @@
-// Package plainfiletest holds, for tests, everything that a container could put in place of a file.
+// Package plainfiletest provides, for tests, everything by which a container could replace a file.
 package plainfiletest
 
 import (
@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Secret stands in the file that the symbolic link leads to: path.other.
+// Secret is the contents of the symbolic link's target: path.other.
 const Secret = "2026-01-31T10:00:00Z stdout F secret\n"
 
-// Traps puts something at a path.
+// Traps each put something at a path.
 var Traps = map[string]func(t testing.TB, path string){
 	"FIFO": func(t testing.TB, path string) { must(t, unix.Mkfifo(path, 0o666)) },
 	"symbolic link to a file": func(t testing.TB, path string) {
@@ -38,7 +38,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// Nest makes folders in dir, each in the one before, deeper than any path can say.
+// Nest creates nested folders in dir, deeper than any path can express.
 func Nest(t testing.TB, dir string, levels int) {
 	t.Helper()
 	at, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
