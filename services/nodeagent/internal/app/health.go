@@ -60,7 +60,7 @@ const imagesFor = 30 * time.Second
 
 // imageList is the Node's list of its images.
 type imageList struct {
-	mu     sync.Mutex // guards both
+	mu     sync.Mutex // guards both fields below
 	images []corev1.ContainerImage
 	readAt time.Time
 }
@@ -122,10 +122,10 @@ func (a *agent) rotateLogs(ctx context.Context) {
 	}
 }
 
-// weighEvery is how often the weight of the Burstable Pods follows them.
+// weighEvery is how often the weight of the Burstable Pods is updated.
 const weighEvery = 10 * time.Second
 
-// weighBurstable gives the Burstable Pods together the weight of their requests, now and whenever it has changed.
+// weighBurstable gives the Burstable Pods together the weight of their requests, now and whenever these change.
 func (a *agent) weighBurstable(ctx context.Context) {
 	tick := time.NewTicker(weighEvery)
 	defer tick.Stop()

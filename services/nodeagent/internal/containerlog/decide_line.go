@@ -19,7 +19,7 @@ const (
 //
 //	2016-10-06T00:17:09.669794202Z stdout F contents
 //
-// The tag F ends a line of the container, P says that it goes on in the next entry of the same stream.
+// The tag F ends a line of the container; after P it continues in the next entry of the same stream.
 type line struct {
 	time    time.Time
 	stream  Stream

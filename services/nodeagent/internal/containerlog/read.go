@@ -129,7 +129,7 @@ func (r *reader) copy(ctx context.Context) (done bool, err error) {
 			return false, fmt.Errorf("reading the log: %w", err)
 		}
 		entry, err := parse(bytes.TrimSuffix(r.rest, []byte{'\n'}))
-		if err == nil && !r.skip { // a line that is no entry (the rest of a crash of the runtime) is left out
+		if err == nil && !r.skip { // a line that is no entry (left by a crash of the runtime) is left out
 			if done, err := r.write(entry); err != nil || done {
 				return done, err
 			}
@@ -154,8 +154,8 @@ func (r *reader) write(entry line) (done bool, err error) {
 	return done, nil
 }
 
-// follow copies until the container has ended. Whether it runs is asked before a copy, so that the copy after its end
-// finds its last lines.
+// follow copies until the container has ended. It checks whether the container runs before each copy, so that the copy
+// after its end finds its last lines.
 func (r *reader) follow(ctx context.Context, running func(context.Context) (bool, error)) error {
 	for {
 		alive, err := running(ctx)
@@ -174,7 +174,7 @@ func (r *reader) follow(ctx context.Context, running func(context.Context) (bool
 }
 
 // copyAll copies to the end of the newest file. The old file of a rotation gets its last lines before the new one is
-// made, so once the new one is seen the old one is read to its end.
+// created, so once the new one is seen the old one is read to its end.
 func (r *reader) copyAll(ctx context.Context) (done bool, err error) {
 	for {
 		rotated, err := r.rotated()

@@ -71,7 +71,7 @@ type Pins struct {
 // holding is the CPUs of a Pod.
 type holding struct {
 	Assignment
-	// saved says that they are on disk for sure, touched that they may be.
+	// saved means that they are certainly on disk, touched that they may be.
 	saved, touched bool
 	// stopped means that no process of the Pod is left: its CPUs are free, though they may be on disk.
 	stopped bool

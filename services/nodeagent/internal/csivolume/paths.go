@@ -1,13 +1,14 @@
 // Package csivolume sets up the volumes of CSI drivers and takes them down again. All that it has to know is on disk,
-// at the places where a kubelet has it:
+// at the kubelet's paths:
 //
-//	<Dir>/pods/<uid>/volumes/kubernetes.io~csi/<name>/vol_data.json   what a Pod uses; goes when that is unpublished
+//	<Dir>/pods/<uid>/volumes/kubernetes.io~csi/<name>/vol_data.json   what a Pod uses; removed when that is unpublished
 //	<Dir>/pods/<uid>/volumes/kubernetes.io~csi/<name>/mount           where the driver mounts it for the Pod
-//	<Dir>/plugins/kubernetes.io/csi/<driver>/<hash>/vol_data.json     what is staged; goes when that is unstaged
+//	<Dir>/plugins/kubernetes.io/csi/<driver>/<hash>/vol_data.json     what is staged; removed when that is unstaged
 //	<Dir>/plugins/kubernetes.io/csi/<driver>/<hash>/globalmount       where the driver stages it for the node
-//	<Dir>/csi-unpublish/<hash>.json                                   what a Pod that has gone has left to unpublish
+//	<Dir>/csi-unpublish/<hash>.json                                   what a removed Pod has left to unpublish
 //
-// The first of them is written before the Node says that the volume is in use, and that before any call of the driver.
+// The first of them is written before the Node lists the volume as in use, and that happens before any call to the
+// driver.
 // An agent that starts carries on where another was killed: the calls of a driver may be repeated.
 package csivolume
 

@@ -15,7 +15,7 @@ import (
 
 const led = corev1.ResourceName("example.com/led")
 
-// podOf makes a Pod of containers such as "init a 1", "sidecar b 2" and "main c 0".
+// podOf returns a Pod of containers such as "init a 1", "sidecar b 2" and "main c 0".
 func podOf(uid types.UID, containers ...string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid, Name: string(uid), Namespace: "default"}}
 	for _, text := range containers {

@@ -15,7 +15,7 @@ type ContainerState string
 //
 //	Created -> Running -> Exited
 //
-// Unknown stands beside them: the runtime has lost track, so the process may be alive.
+// Unknown is possible at any time: the runtime has lost track, so the process may be alive.
 const (
 	Created ContainerState = "Created"
 	Running ContainerState = "Running"

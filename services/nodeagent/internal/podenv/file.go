@@ -51,7 +51,7 @@ func (in Input) fileKey(ref *corev1.FileKeySelector) (value string, ok bool, err
 // variableOf returns the first value of a variable in the text of an environment file. Such a file is read no further
 // than that. It is what a POSIX shell reads (Kubernetes task page "Define Environment Variable Values Using An Init
 // Container"): lines NAME='value', with the value in single quotes, which may go on for more lines and is taken as it
-// is. Empty lines and comments may stand between them, a comment behind a value; NAME= with nothing behind it is empty.
+// is. Empty lines and comments may come between them, a comment after a value; NAME= with nothing after it is empty.
 func variableOf(text, name string) (value string, ok bool, err error) {
 	f := envFile{rest: text}
 	for f.rest != "" {

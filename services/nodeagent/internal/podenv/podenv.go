@@ -1,5 +1,5 @@
-// Package podenv computes what a container is started with: its environment, its command and its arguments. It is pure:
-// whoever calls it has gathered the ConfigMaps, Secrets, files and Services before.
+// Package podenv computes with what a container is started: its environment, its command and its arguments. It is pure:
+// the caller gathers the ConfigMaps, Secrets, files and Services before.
 //
 // An error of Resolve is one clear sentence about the container. The container then waits with reason
 // CreateContainerConfigError and this sentence as message, and is tried again when an object changes.
@@ -17,15 +17,15 @@ import (
 	"keelson.dev/services/nodeagent/internal/downward"
 )
 
-// Object is the outcome of looking one ConfigMap, Secret or file up. Exactly one of the two is set; an Err that is a
+// Object is the result of looking up one ConfigMap, Secret or file. Exactly one of the two is set; an Err that is a
 // not-found error of the API, or fs.ErrNotExist of a file, counts as "does not exist" for optional references, any
-// other one never does.
+// other error never does.
 type Object[T any] struct {
 	Value *T
 	Err   error
 }
 
-// Input is all that the environment of one container depends on. Nothing in it is changed.
+// Input is all that the environment of one container depends on. Resolve does not change it.
 type Input struct {
 	downward.View
 	Container *corev1.Container
@@ -34,37 +34,37 @@ type Input struct {
 	Secrets    map[string]Object[corev1.Secret]
 	// Files holds the text of each file that Files names.
 	Files map[File]Object[string]
-	// Services holds those of the Pod's namespace and the Service "kubernetes" of "default".
+	// Services holds the Services of the Pod's namespace and the Service "kubernetes" of "default".
 	Services []*corev1.Service
-	// Allocatable is the node's, the default of limits.
+	// Allocatable is the node's allocatable resources, the default of limits.
 	Allocatable corev1.ResourceList
 }
 
 // Variable is one entry of the environment.
 type Variable struct{ Name, Value string }
 
-// Skipped names the keys of one envFrom source that cannot be names of variables. They deserve a Warning event with
+// Skipped names the keys of one envFrom source that cannot be names of variables. The caller should record a Warning event with
 // reason InvalidEnvironmentVariableNames on the Pod.
 type Skipped struct {
 	Kind, Name string
 	Keys       []string
 }
 
-// Message is the text of the event.
+// Message returns the text of the event.
 func (s Skipped) Message(namespace string) string {
 	return fmt.Sprintf("Keys [%s] from the EnvFrom %s %s/%s were skipped since they are considered invalid "+
 		"environment variable names.",
 		strings.Join(s.Keys, ", "), s.Kind, namespace, s.Name)
 }
 
-// Result is what the container is started with. Env has each name once.
+// Result is the input of a container's start. Env has each name once.
 type Result struct {
 	Env           []Variable
 	Command, Args []string
 	Skipped       []Skipped
 }
 
-// Lookup finds a variable of the result by name, as Expand needs it.
+// Lookup finds a variable of the result by name, as Expand requires.
 func (r Result) Lookup(name string) (string, bool) {
 	for _, variable := range r.Env {
 		if variable.Name == name {
@@ -74,13 +74,13 @@ func (r Result) Lookup(name string) (string, bool) {
 	return "", false
 }
 
-// MaxSize is how many bytes environment, command and arguments of one container may have together, counted as the
-// kernel counts them: each text with the byte that ends it, a variable with its name. All that is made counts, a value
-// that a later one replaces too, so that the work is bounded with the result.
+// MaxSize bounds the bytes of environment, command and arguments of one container together, counted as the kernel does:
+// each text with the byte that ends it, a variable with its name. Every value that is built counts, including one that a
+// later value replaces, so that the work is bounded too.
 const MaxSize = 1 << 20
 
 // Resolve computes environment, command and arguments. Service variables are weakest, then envFrom in order, then env
-// in order; a value may refer to all that was set before it. Nothing is made that goes beyond MaxSize.
+// in order; a value may refer to all that was set before it. Nothing beyond MaxSize is built.
 func Resolve(in Input) (Result, error) {
 	env := environment{container: in.Container.Name, values: map[string]string{}, left: MaxSize}
 	services := serviceVariables(in.Pod, in.Services)
@@ -124,7 +124,7 @@ type environment struct {
 	left int
 }
 
-// set takes a variable in; its name, the equals sign and the byte at the end count too.
+// set adds a variable; its name, the equals sign and the byte at the end count too.
 func (e *environment) set(name, value string) error {
 	if !e.take(len(name) + len(value) + 2) {
 		return e.tooLarge("variable " + name)
@@ -136,7 +136,7 @@ func (e *environment) set(name, value string) error {
 	return nil
 }
 
-// take counts bytes and says whether there is room for them.
+// take counts bytes and reports whether MaxSize has room for them.
 func (e *environment) take(bytes int) bool {
 	if bytes > e.left {
 		return false
@@ -203,7 +203,7 @@ func addKeys[V string | []byte](e *environment, data map[string]V, prefix string
 	return []Skipped{skipped}, nil
 }
 
-// addVariable adds one entry of env. An optional key that is not there leaves the variable unset.
+// addVariable adds one entry of env. A missing optional key leaves the variable unset.
 func (e *environment) addVariable(in Input, variable *corev1.EnvVar) error {
 	if variable.Value != "" || variable.ValueFrom == nil {
 		value, err := Expand(variable.Value, e.left, e.lookup)

@@ -12,7 +12,7 @@ import (
 
 const masterName, masterNamespace = "kubernetes", corev1.NamespaceDefault
 
-// serviceVariables returns the variables that tell a Pod where Services are. The API server's own Service is always
+// serviceVariables returns the variables with the addresses of Services. The API server's own Service is always
 // included; those of the Pod's namespace unless enableServiceLinks is false, and they win over it by name.
 func serviceVariables(pod *corev1.Pod, services []*corev1.Service) map[string]string {
 	links := ptr.Deref(pod.Spec.EnableServiceLinks, true)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// valueFrom answers one valueFrom; ok is false when an optional reference has no value.
+// valueFrom returns the value of one valueFrom; ok is false when an optional reference has no value.
 func (in Input) valueFrom(from *corev1.EnvVarSource) (value string, ok bool, err error) {
 	switch {
 	case from.FieldRef != nil:

@@ -1,5 +1,5 @@
-// Package podfiles knows where the files of a Pod lie on the host and makes those that do not belong to a volume. A
-// Pod's folder holds all that goes away with the Pod; its logs lie apart, so that they can outlive it.
+// Package podfiles defines the paths of a Pod's files on the host and creates the files that do not belong to a volume.
+// A Pod's folder contains all that is removed with the Pod; its logs are elsewhere, so that they can outlive it.
 //
 //	<Dir>/pods/<uid>/volumes/<kind>/<volume>        contents of a volume
 //	<Dir>/pods/<uid>/subpaths/<container>/<index>   bind mounts of parts of volumes
@@ -8,7 +8,7 @@
 //	<Dir>/pods/<uid>/userns.json                    the Pod's range of host IDs
 //	<LogDir>/<namespace>_<name>_<uid>/<container>/<n>.log
 //
-// Paths are made from Pod UIDs, container and volume names, which the API server has validated: none holds a slash.
+// Paths are made from Pod UIDs, container and volume names, which the API server has validated: none contains a slash.
 package podfiles
 
 import (

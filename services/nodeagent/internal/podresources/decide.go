@@ -13,18 +13,18 @@ import (
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 )
 
-// holds is what the containers of a Pod have for themselves, by their names.
+// holds is what the containers of a Pod have exclusively, by their names.
 type holds struct {
 	Devices deviceplugin.Allocation
 	CPUs    map[string]cpuset.CPUSet
 }
 
-// isTold reports whether a container is told of: those that run as long as the Pod does.
+// isTold reports whether a container is reported: those that run as long as the Pod are.
 func isTold(entry lifecycle.Entry) bool {
 	return entry.Kind == lifecycle.Main || entry.Kind == lifecycle.Sidecar
 }
 
-// tell is what others are told of a Pod, sidecars first.
+// tell returns what clients get about a Pod, sidecars first.
 func tell(pod *corev1.Pod, has holds) *api.PodResources {
 	out := &api.PodResources{Name: pod.Name, Namespace: pod.Namespace}
 	for _, entry := range lifecycle.Entries(pod) {
@@ -36,7 +36,7 @@ func tell(pod *corev1.Pod, has holds) *api.PodResources {
 	return out
 }
 
-// devices has one entry for each device, in the field's way: so each could have a place of its own in the machine.
+// devices returns one entry for each device, as the kubelet does: so each could have a NUMA node of its own.
 func devices(of deviceplugin.Devices) []*api.ContainerDevices {
 	var out []*api.ContainerDevices
 	for _, name := range slices.Sorted(maps.Keys(of)) {
@@ -47,7 +47,7 @@ func devices(of deviceplugin.Devices) []*api.ContainerDevices {
 	return out
 }
 
-// ids are the numbers of processors.
+// ids returns the numbers of CPUs.
 func ids(cpus cpuset.CPUSet) []int64 {
 	var out []int64
 	for _, id := range cpus.List() {
@@ -56,7 +56,7 @@ func ids(cpus cpuset.CPUSet) []int64 {
 	return out
 }
 
-// inOrder sorts Pods by namespace, name and UID: two of one name may be there while the first one ends.
+// inOrder sorts Pods by namespace, name and UID: two of one name may exist while the first one ends.
 func inOrder(a, b *corev1.Pod) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 }

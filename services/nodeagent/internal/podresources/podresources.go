@@ -1,6 +1,6 @@
-// Package podresources tells others on the node which devices and processors Pods have for themselves, by the service
-// PodResourcesLister (k8s.io/kubelet/pkg/apis/podresources/v1): monitoring agents find out so whose a device is.
-// Memory and claims of devices are not told: nobody has any.
+// Package podresources reports to other programs on the node which devices and CPUs Pods have exclusively, by the
+// service PodResourcesLister (k8s.io/kubelet/pkg/apis/podresources/v1): so monitoring agents find the Pod of a device.
+// It does not report memory and device claims, which no Pod has.
 package podresources
 
 import (
@@ -29,52 +29,52 @@ import (
 	"keelson.dev/services/nodeagent/internal/pluginsocket"
 )
 
-// socketName is that of the socket, in the field's word.
+// socketName is the name of the socket, the same as the kubelet's.
 const socketName = "kubelet.sock"
 
-// How many calls are answered, in the field's measures: so many each second, and so many at once after a pause.
+// The kubelet's limits: calls per second, and calls at once after a pause.
 const (
 	callsPerSecond = 100
 	callsAtOnce    = 10
 )
 
-// What a client may ask for: a question is two names.
+// The limits of a client: a question is two names.
 const (
 	maxQuestionBytes = 64 << 10
 	maxStreams       = 64
 )
 
-// serveAgain is the pause before it is tried again to serve.
+// serveAgain is the pause before serving is tried again.
 const serveAgain = 10 * time.Second
 
-// Config is what a Server tells of.
+// Config is what a Server needs.
 type Config struct {
 	// Root is the agent's own folder.
 	Root string
 	Log  *zap.Logger
-	// Pods returns those that hold resources of the node.
+	// Pods returns the Pods that hold resources of the node.
 	Pods func() []*corev1.Pod
-	// Devices returns what a Pod holds, AllDevices what may be given out.
+	// Devices returns the devices of a Pod, AllDevices those that may be assigned.
 	Devices    func(types.UID) deviceplugin.Allocation
 	AllDevices func() deviceplugin.Devices
-	// CPUs returns the processors that a container has for itself, AllCPUs those that may be given out.
+	// CPUs returns the exclusive CPUs of a container, AllCPUs those that may be assigned.
 	CPUs    func(uid types.UID, container string) cpuset.CPUSet
 	AllCPUs func() cpuset.CPUSet
 }
 
-// Server is the service.
+// Server implements the service.
 type Server struct {
 	api.UnimplementedPodResourcesListerServer
 	Config
 	limit *rate.Limiter
 }
 
-// New makes a Server that does not listen yet.
+// New returns a Server that does not listen yet.
 func New(config Config) *Server {
 	return &Server{Config: config, limit: rate.NewLimiter(callsPerSecond, callsAtOnce)}
 }
 
-// Dir is the folder of the socket.
+// Dir returns the folder of the socket.
 func (s *Server) Dir() string { return filepath.Join(s.Root, "pod-resources") }
 
 // Run serves until ctx ends.
@@ -99,7 +99,7 @@ func (s *Server) serve(ctx context.Context) error {
 	return pluginsocket.Serve(ctx, s.Dir(), socketName, server)
 }
 
-// limited refuses a call when too many have come.
+// limited refuses calls beyond the limit.
 func (s *Server) limited(ctx context.Context, in any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	if !s.limit.Allow() {
 		return nil, status.Error(codes.ResourceExhausted, "rejected by rate limit")
@@ -107,7 +107,7 @@ func (s *Server) limited(ctx context.Context, in any, _ *grpc.UnaryServerInfo, n
 	return next(ctx, in)
 }
 
-// List implements the service.
+// List implements api.PodResourcesListerServer.
 func (s *Server) List(context.Context, *api.ListPodResourcesRequest) (*api.ListPodResourcesResponse, error) {
 	out := &api.ListPodResourcesResponse{}
 	for _, pod := range slices.SortedFunc(slices.Values(s.Pods()), inOrder) {
@@ -116,7 +116,7 @@ func (s *Server) List(context.Context, *api.ListPodResourcesRequest) (*api.ListP
 	return out, nil
 }
 
-// Get implements the service.
+// Get implements api.PodResourcesListerServer.
 func (s *Server) Get(_ context.Context, in *api.GetPodResourcesRequest) (*api.GetPodResourcesResponse, error) {
 	for _, pod := range s.Pods() {
 		if pod.Name == in.GetPodName() && pod.Namespace == in.GetPodNamespace() {
@@ -127,7 +127,7 @@ func (s *Server) Get(_ context.Context, in *api.GetPodResourcesRequest) (*api.Ge
 		in.GetPodNamespace())
 }
 
-// GetAllocatableResources implements the service.
+// GetAllocatableResources implements api.PodResourcesListerServer.
 func (s *Server) GetAllocatableResources(context.Context, *api.AllocatableResourcesRequest) (
 	*api.AllocatableResourcesResponse, error) {
 	return &api.AllocatableResourcesResponse{Devices: devices(s.AllDevices()), CpuIds: ids(s.AllCPUs())}, nil

@@ -18,12 +18,12 @@ import (
 // api is one watch with a field selector on the node's name.
 type api struct {
 	informer cache.SharedIndexInformer
-	// handed says that the workers, and not only the informer's store, have what the first list held.
+	// handed reports whether the workers, and not only the informer's store, have the Pods of the first list.
 	handed cache.InformerSynced
 }
 
-// API returns the source of the Pods that the API binds to a node. known tells of which Pods the node had something
-// when it started.
+// API returns the source of the Pods that the API binds to a node. known reports whether the node had something of a
+// Pod when it started.
 func API(client kubernetes.Interface, nodeName string, workers Workers, known func(types.UID) bool) (Source, error) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
@@ -49,7 +49,7 @@ func (s *api) Synced(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), s.handed)
 }
 
-// trim drops what the node never reads, to keep Pods small in memory.
+// trim drops fields that the node never reads, to keep Pods small in memory.
 func trim(object any) (any, error) {
 	if pod, ok := object.(*corev1.Pod); ok {
 		pod.ManagedFields = nil

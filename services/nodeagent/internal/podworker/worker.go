@@ -290,7 +290,7 @@ func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 	w.noteSync(now, time.Now(), plan.Goal)
 	w.show(now, plan)
 	if !w.removed {
-		// By now, probes in an agent that has just started have the results that the API has of them.
+		// By now, in an agent that has just started, the probes have the results from the API.
 		w.publish(now, plan, w.verdicts())
 	}
 	return wake, plan.Gone

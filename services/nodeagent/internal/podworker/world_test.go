@@ -43,7 +43,7 @@ type world struct {
 	stop    context.CancelFunc
 	began   time.Time
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards all fields below
 	pods   map[types.UID]*corev1.Pod
 	serial int
 	log    []string

@@ -31,7 +31,7 @@ const (
 	Unknown Outcome = "Unknown"
 )
 
-// window is what a probe's outcomes amount to so far.
+// window is the state of a probe after its outcomes so far.
 //
 //	Success --failureThreshold failures in a row--> Failure
 //	Failure --successThreshold successes in a row--> Success

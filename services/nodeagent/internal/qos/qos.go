@@ -1,4 +1,4 @@
-// Package qos derives the quality-of-service class of a Pod and what follows from it on the node. It is pure.
+// Package qos derives the quality-of-service class of a Pod and the node's settings for it. It is pure.
 //
 //keelson:decision
 package qos
@@ -71,7 +71,7 @@ const (
 	scoreBestEffort = 1000
 )
 
-// OOMScore returns the oom_score_adj of a container of the Pod. Burstable containers lie between the other classes, the
+// OOMScore returns the oom_score_adj of a container of the Pod. Burstable containers are between the other classes, the
 // lower the more of the node's memory they requested; a sidecar is never killed before the containers that it serves.
 func OOMScore(pod *corev1.Pod, container *corev1.Container, memoryCapacity int64) int64 {
 	if ptr.Deref(pod.Spec.Priority, 0) >= systempriority.NodeCritical {

@@ -1,5 +1,5 @@
-// Package reserved is what of a machine is kept from Pods: for its system and for the daemons of the mesh. Its flags
-// are those of the kubelet.
+// Package reserved defines the resources of a machine that are kept from Pods: for its system and for the daemons of the
+// mesh. Its flags are the same as the kubelet's.
 package reserved
 
 import (
@@ -13,29 +13,29 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
-// PIDs is the resource of process IDs, in the field's word. It is reserved and limited, but no Pod requests it.
+// PIDs is the resource of process IDs, as the kubelet names it. It is reserved and limited, but no Pod requests it.
 const PIDs corev1.ResourceName = "pid"
 
-// Who may be held to what is left: Pods, or nobody.
+// The values of Enforce: limit all Pods together to the rest, or do not.
 const (
 	enforcePods = "pods"
 	enforceNone = "none"
 )
 
-// names are the resources of which something may be reserved.
+// names are the resources that may be reserved.
 var names = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, PIDs}
 
 // Settings are the flags.
 type Settings struct {
 	// System is kept for the machine's own daemons, Kube for those of the mesh.
 	System, Kube map[string]string
-	// CPUs names the processors that are reserved; if it does, no other amount of cpu counts.
+	// CPUs names the reserved CPUs; if it is set, no other amount of cpu counts.
 	CPUs string
-	// Enforce lists who is held to what is left.
+	// Enforce lists what is limited to the rest.
 	Enforce []string
 }
 
-// DefaultSettings are those of a node on which nothing is said.
+// DefaultSettings returns the settings of a node without flags.
 func DefaultSettings() Settings { return Settings{Enforce: []string{enforcePods}} }
 
 // AddFlags adds the flags.
@@ -51,7 +51,7 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 		"who is held to what is left: pods, by the limits of the cgroup of all Pods; none for nobody")
 }
 
-// Validate says what is wrong with the flags.
+// Validate returns an error if the flags are invalid.
 func (s *Settings) Validate() error {
 	if _, err := s.Amounts(); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (s *Settings) Validate() error {
 // HoldsPods reports whether all Pods together are limited.
 func (s *Settings) HoldsPods() bool { return slices.Contains(s.Enforce, enforcePods) }
 
-// Named returns the processors that are reserved by their numbers; none if there is only an amount.
+// Named returns the CPUs that are reserved by number; none if only an amount is set.
 func (s *Settings) Named() cpuset.CPUSet {
 	cpus, err := cpuset.Parse(s.CPUs)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The flags, which are the kubelet's.
+// The flags, the same as the kubelet's.
 const (
 	flagTokens   = "authentication-token-webhook"
 	flagTokenTTL = "authentication-token-webhook-cache-ttl"
@@ -15,17 +15,17 @@ const (
 	flagDenied   = "authorization-webhook-cache-unauthorized-ttl"
 )
 
-// Settings say whether tokens are taken, and how long what the API has said is good.
+// Settings determine whether tokens are accepted, and how long answers of the API are remembered.
 type Settings struct {
-	// Tokens says that bearer tokens are taken.
+	// Tokens means that bearer tokens are accepted.
 	Tokens bool
-	// TokenTTL is how long the user of a token is remembered, at most until the token ends.
+	// TokenTTL is how long the user of a token is remembered, at most until the token expires.
 	TokenTTL time.Duration
-	// AllowedTTL and DeniedTTL are how long is remembered what a user may do, and what not.
+	// AllowedTTL and DeniedTTL are how long it is remembered that a user may do something, or may not.
 	AllowedTTL, DeniedTTL time.Duration
 }
 
-// DefaultSettings are those of a node on which nothing is said.
+// DefaultSettings returns the settings of a node without flags.
 func DefaultSettings() Settings {
 	return Settings{Tokens: true, TokenTTL: 2 * time.Minute, AllowedTTL: 5 * time.Minute, DeniedTTL: 30 * time.Second}
 }
@@ -42,7 +42,7 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 		"how long is remembered that a user may not use the node API; 0 not at all")
 }
 
-// Validate says what is wrong with the flags.
+// Validate returns an error if the flags are invalid.
 func (s *Settings) Validate() error {
 	for _, ttl := range []struct {
 		flag  string

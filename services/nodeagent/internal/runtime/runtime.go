@@ -171,7 +171,7 @@ func (s Status) Handler(name string) Handler {
 	return Handler{Name: name}
 }
 
-// Event says that something about a Pod's containers has changed. It carries no state: ask PodState.
+// Event reports that something about a Pod's containers has changed. It contains no state: ask PodState.
 type Event struct {
 	PodUID      string
 	ContainerID string
