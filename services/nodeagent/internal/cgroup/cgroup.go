@@ -219,8 +219,8 @@ func (t *Tree) ContainerTransfers(pod *corev1.Pod, id string) ([]Transfer, error
 	return t.kernel.Transfers(t.containerPath(qos.Class(pod), pod.UID, id))
 }
 
-// Path returns the kernel's path of the cgroup of a Pod's container or sandbox; without an ID that of the Pod, without a
-// Pod that of all Pods.
+// Path returns the kernel's path of the cgroup of a Pod's container or sandbox; without an ID that of the Pod,
+// without a Pod that of all Pods.
 func (t *Tree) Path(pod *corev1.Pod, id string) string {
 	at := t.root
 	switch {

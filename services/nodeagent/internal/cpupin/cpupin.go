@@ -1,5 +1,5 @@
-// Package cpupin gives containers CPUs of their own, under policy static: the containers of Guaranteed Pods that request
-// whole CPUs. All others share the rest, which always includes the reserved CPUs.
+// Package cpupin gives containers CPUs of their own, under policy static: the containers of Guaranteed Pods that
+// request whole CPUs. All others share the rest, which always includes the reserved CPUs.
 //
 // The CPUs of a Pod are chosen when the node admits the Pod, are on disk before a container of it is created, and stay
 // the same until all containers of the Pod have ended, also if agent or runtime die meanwhile. The package does not

@@ -345,8 +345,8 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// In every sequence of starts, ends and deaths, no two Pods have the same CPU, none has a reserved one, a Pod keeps the CPUs that
-// it was set up with, and all free CPUs are shared.
+// In every sequence of starts, ends and deaths, no two Pods have the same CPU, none has a reserved one, a Pod keeps
+// the CPUs that it was set up with, and all free CPUs are shared.
 func TestPinsProperties(t *testing.T) {
 	places := []string{"choose.before", "choose.after", "free.before", "free.after"}
 	disarm := func() {

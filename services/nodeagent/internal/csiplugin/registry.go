@@ -1,6 +1,6 @@
-// Package csiplugin maintains the CSI drivers of this node. A driver puts a unix socket into the folder of registrations
-// (pluginregistration.v1); while that exists, the driver counts as registered. Plugins of other types that register in
-// the same folder are passed to their Takers.
+// Package csiplugin maintains the CSI drivers of this node. A driver puts a unix socket into the folder of
+// registrations (pluginregistration.v1); while that exists, the driver counts as registered. Plugins of other types
+// that register in the same folder are passed to their Takers.
 //
 // A driver may be hostile: what it puts there is ignored unless it is a socket, no link is followed, every call is
 // bounded in time and size, and each driver is called in a goroutine of its own.

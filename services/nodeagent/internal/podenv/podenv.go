@@ -43,8 +43,8 @@ type Input struct {
 // Variable is one entry of the environment.
 type Variable struct{ Name, Value string }
 
-// Skipped names the keys of one envFrom source that cannot be names of variables. The caller should record a Warning event with
-// reason InvalidEnvironmentVariableNames on the Pod.
+// Skipped names the keys of one envFrom source that cannot be names of variables. The caller should record a
+// Warning event with reason InvalidEnvironmentVariableNames on the Pod.
 type Skipped struct {
 	Kind, Name string
 	Keys       []string
@@ -74,9 +74,9 @@ func (r Result) Lookup(name string) (string, bool) {
 	return "", false
 }
 
-// MaxSize bounds the bytes of environment, command and arguments of one container together, counted as the kernel does:
-// each text with the byte that ends it, a variable with its name. Every value that is built counts, including one that a
-// later value replaces, so that the work is bounded too.
+// MaxSize bounds the bytes of environment, command and arguments of one container together, counted as the kernel
+// does: each text with the byte that ends it, a variable with its name. Every value that is built counts, including
+// one that a later value replaces, so that the work is bounded too.
 const MaxSize = 1 << 20
 
 // Resolve computes environment, command and arguments. Service variables are weakest, then envFrom in order, then env

@@ -36,7 +36,7 @@ func tell(pod *corev1.Pod, has holds) *api.PodResources {
 	return out
 }
 
-// devices returns one entry for each device, as the kubelet does: so each could have a NUMA node of its own.
+// devices returns one entry for each device, as the kubelet does: so each could have a topology of its own.
 func devices(of deviceplugin.Devices) []*api.ContainerDevices {
 	var out []*api.ContainerDevices
 	for _, name := range slices.Sorted(maps.Keys(of)) {

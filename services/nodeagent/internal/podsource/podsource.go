@@ -1,5 +1,5 @@
-// Package podsource passes the Pods of this node to their workers, and does nothing else. They come from the API (API) or,
-// static ones, from a folder of manifests (package staticpods).
+// Package podsource passes the Pods of this node to their workers, and does nothing else. They come from the API
+// (API) or, static ones, from a folder of manifests (package staticpods).
 package podsource
 
 import (

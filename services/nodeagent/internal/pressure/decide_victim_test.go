@@ -16,8 +16,7 @@ import (
 
 const gi = 1 << 30
 
-// podOf is a Pod of a priority that requests an amount of memory and of disk, "" for none, and uses a multiple of
-// it.
+// podOf is a Pod of a priority that requests an amount of memory and of disk, "" for none, and uses that many GiB.
 func podOf(name string, priority int32, request string, used float64) Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},
 		Spec: corev1.PodSpec{Priority: &priority, Containers: []corev1.Container{{Name: "m"}}}}

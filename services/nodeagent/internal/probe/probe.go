@@ -71,8 +71,8 @@ func New(config Config) *Prober {
 	}
 }
 
-// Sync makes the given instances of the Pod the probed ones: it starts to probe new ones, continues with known ones, and
-// forgets all others of the Pod. Without targets it ends all probes of the Pod.
+// Sync makes the given instances of the Pod the probed ones: it starts to probe new ones, continues with known
+// ones, and forgets all others of the Pod. Without targets it ends all probes of the Pod.
 func (p *Prober) Sync(pod types.UID, targets []Target) {
 	wanted := make(map[string]bool, len(targets))
 	p.mu.Lock()

@@ -1,5 +1,5 @@
-// Package reserved defines the resources of a machine that are kept from Pods: for its system and for the daemons of the
-// mesh. Its flags are the same as the kubelet's.
+// Package reserved defines the resources of a machine that are kept from Pods: for its system and for the daemons
+// of the mesh. Its flags are the same as the kubelet's.
 package reserved
 
 import (

@@ -7,8 +7,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
-// Actuation is how far the size that the node has allocated a Pod is actuated. The zero value is for a Pod that was never
-// resized.
+// Actuation is how far the size that the node has allocated a Pod is actuated. The zero value is for a Pod that was
+// never resized.
 type Actuation struct {
 	// Cgroup is the size that the Pod's cgroup has; nil if the Pod was never resized.
 	Cgroup *sizes.Size

@@ -76,7 +76,7 @@ type Result struct {
 	RefreshAt time.Time
 }
 
-// Kind implements one type of volume. It keeps no state: after a kill another Kind carries on.
+// Kind implements one type of volume. It keeps no state: a new Kind carries on where another was killed.
 type Kind interface {
 	// Name is the name of the type's field in a volume, for example emptyDir, or the kubelet's name of the folder of
 	// such volumes: kubernetes.io~ and the field.

@@ -50,7 +50,7 @@ func (r *Runtime) StopContainer(ctx context.Context, id string, timeout time.Dur
 const settled = time.Second
 
 // RemoveContainer implements runtime.Containers. With containerd, it ends what an interrupted start has left over
-// containerd's own API: for an instance that never started before the removal, since afterwards its ID is unknown,
+// containerd's own API: for an instance that never started before the removal, since afterwards it is unknown,
 // and for any other that cannot be removed.
 func (r *Runtime) RemoveContainer(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, shortCall)
