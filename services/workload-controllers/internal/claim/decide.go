@@ -35,7 +35,7 @@ type Claims[T metav1.Object] struct {
 	Release []T
 }
 
-// Settled says whether nothing has to be adopted or released.
+// Settled reports whether nothing has to be adopted or released.
 func (c Claims[T]) Settled() bool { return len(c.Adopt)+len(c.Release) == 0 }
 
 // Decide sorts objects of the owner's namespace. The order of the objects is kept.

@@ -172,7 +172,7 @@ func highest(sorted []*appsv1.ControllerRevision) int64 {
 	return sorted[len(sorted)-1].Revision
 }
 
-// isSame says whether an object that has the name of a planned revision is that revision, made by an earlier pass that
+// isSame reports whether an object that has the name of a planned revision is that revision, made by an earlier pass that
 // the cache does not show yet. Anything else is a collision.
 func isSame(planned, existing *appsv1.ControllerRevision) bool {
 	mine, its := metav1.GetControllerOfNoCopy(planned), metav1.GetControllerOfNoCopy(existing)

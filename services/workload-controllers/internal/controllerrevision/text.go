@@ -30,7 +30,7 @@ func textOf(template *corev1.PodTemplateSpec) *Text {
 	return &Text{data: encode(template), known: map[identity]bool{}}
 }
 
-// isIn says whether a revision holds the text.
+// isIn reports whether a revision holds the text.
 func (t *Text) isIn(r *appsv1.ControllerRevision) bool {
 	if bytes.Equal(r.Data.Raw, t.data) {
 		return true
@@ -100,7 +100,7 @@ func encode(template *corev1.PodTemplateSpec) []byte {
 	return data
 }
 
-// remembers says whether a revision holds the data. One that was restored from a backup may be written
+// remembers reports whether a revision holds the data. One that was restored from a backup may be written
 // another way.
 func remembers(r *appsv1.ControllerRevision, data []byte) bool {
 	if bytes.Equal(r.Data.Raw, data) {

@@ -10,12 +10,12 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// Selects says whether the addresses behind a Service are those of the Pods that it selects.
+// Selects reports whether the addresses behind a Service are those of the Pods that it selects.
 func Selects(service *corev1.Service) bool {
 	return len(service.Spec.Selector) > 0 && service.Spec.Type != corev1.ServiceTypeExternalName
 }
 
-// addressable says whether the API takes a Pod's addresses into what it says of a Service: one that it refuses would
+// addressable reports whether the API takes a Pod's addresses into what it says of a Service: one that it refuses would
 // keep the addresses of all other Pods out too. A Pod without an address is left out by who decides.
 func addressable(pod *corev1.Pod) bool {
 	for _, ip := range pod.Status.PodIPs {
@@ -28,7 +28,7 @@ func addressable(pod *corev1.Pod) bool {
 	return true
 }
 
-// Changed says whether a Service that selects the Pod, or did, may have to say something else of it.
+// Changed reports whether a Service that selects the Pod, or did, may have to say something else of it.
 func Changed(last, pod *corev1.Pod) bool {
 	return podview.IsReady(last) != podview.IsReady(pod) ||
 		podview.IsTerminal(last) != podview.IsTerminal(pod) ||

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Seen says whether a cache shows a write, or what came after it. It must not block.
+// Seen reports whether a cache shows a write, or what came after it. It must not block.
 type Seen func() bool
 
 // Gate holds back owners with writes that have not been seen. It is safe for concurrent use.
@@ -37,7 +37,7 @@ func (g *Gate) Await(owner, object types.UID, seen Seen) {
 	g.pending[owner][object] = seen
 }
 
-// IsOpen says whether all the owner's writes have been seen.
+// IsOpen reports whether all the owner's writes have been seen.
 func (g *Gate) IsOpen(owner types.UID) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,7 +87,7 @@ func Deleted(store Store, object metav1.Object) Seen {
 	}
 }
 
-// AtLeast says whether one resource version of a resource is another or a later one. A version that cannot be read is
+// AtLeast reports whether one resource version of a resource is another or a later one. A version that cannot be read is
 // earlier than any.
 func AtLeast(version, other string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, other)

@@ -159,7 +159,7 @@ func readiness(all []corev1.NodeCondition) []corev1.NodeCondition {
 var annotations = []string{corev1.PodDeletionCost, batchv1.JobCompletionIndexAnnotation,
 	batchv1.JobIndexFailureCountAnnotation, batchv1.JobIndexIgnoredFailureCountAnnotation}
 
-// ofJob says whether a Job may have to decide what the Pod's end means.
+// ofJob reports whether a Job may have to decide what the Pod's end means.
 func ofJob(pod *corev1.Pod) bool {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	return controller != nil && controller.Kind == "Job"

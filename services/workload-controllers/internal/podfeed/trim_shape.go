@@ -81,7 +81,7 @@ func (s *speller) containers(containers []corev1.Container) {
 	}
 }
 
-// tellsResources says whether a container's amounts are those that its node tells.
+// tellsResources reports whether a container's amounts are those that its node tells.
 func tellsResources(status corev1.ContainerStatus) bool {
 	return status.Resources != nil || status.AllocatedResources != nil
 }

@@ -136,7 +136,7 @@ func (g *group) pods(figure Figure) []*corev1.Pod {
 	return pods
 }
 
-// waits says whether a Pod will be available when it just stays ready.
+// waits reports whether a Pod will be available when it just stays ready.
 func (g *group) waits(m member) bool {
 	return g.looked && m.figures.has(Ready) && !m.figures.has(Available)
 }

@@ -70,7 +70,7 @@ func First(pods []Pod, n int, now time.Time) []Pod {
 	return chosen.pods
 }
 
-// before says whether a goes before b.
+// before reports whether a goes before b.
 func before(a, b *Pod, now time.Time) bool { return compare(a, b, now) < 0 }
 
 // compare is negative when a goes before b. It is a total order: the UID, which is random, decides between equals.

@@ -30,8 +30,7 @@ type Input struct {
 	Written time.Time
 }
 
-// Plan names every effect of one pass. The fields stand in the order in which they are carried out; a failure ends the
-// pass.
+// Plan names every effect of one pass. apply carries out its fields in order; a failure ends the pass.
 type Plan struct {
 	// Adopt and Release change whose the Pods are. A plan that has some has nothing else: which Pods count must be
 	// settled before anything follows from their number.
@@ -42,7 +41,7 @@ type Plan struct {
 	Delete []rank.Pod
 	// Status is what the status must be if all of this succeeds.
 	Status appsv1.ReplicaSetStatus
-	// WriteStatus says whether the status is to be written now. A difference in figures alone may wait for Wake.
+	// WriteStatus reports whether the status is to be written now. A difference in figures alone may wait for Wake.
 	WriteStatus bool
 	// Reason says why Pods come or go.
 	Reason Reason

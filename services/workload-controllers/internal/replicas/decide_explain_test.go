@@ -12,7 +12,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podset"
 )
 
-// said is all that an account tells.
+// said returns the summary and facts of an account.
 func said(in Input, plan Plan) string {
 	e := account(in, plan).Explanation()
 	lines := []string{e.Summary}

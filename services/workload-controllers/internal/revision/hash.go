@@ -37,7 +37,7 @@ func Hash(template *corev1.PodTemplateSpec, collisions *int32) string {
 	return rand.SafeEncodeString(strconv.FormatUint(uint64(sum.Sum32()), 10))
 }
 
-// SameTemplate says whether two Pod templates are equal, the hash label apart. Every pass over a Deployment asks it of
+// SameTemplate reports whether two Pod templates are equal, the hash label apart. Every pass over a Deployment asks it of
 // all its ReplicaSets: most differ in an image or a label, which is seen without going through all.
 func SameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	if !sameLabels(a.Labels, b.Labels) || !slices.EqualFunc(a.Spec.Containers, b.Spec.Containers, sameImage) {
@@ -50,12 +50,12 @@ func SameTemplate(a, b *corev1.PodTemplateSpec) bool {
 
 func sameImage(a, b corev1.Container) bool { return a.Image == b.Image && a.Name == b.Name }
 
-// sameLabels says whether labels are equal, the hash apart.
+// sameLabels reports whether labels are equal, the hash apart.
 func sameLabels(a, b map[string]string) bool {
 	return covers(a, b) && covers(b, a)
 }
 
-// covers says whether b has all that a has, the hash apart.
+// covers reports whether b has all that a has, the hash apart.
 func covers(b, a map[string]string) bool {
 	for key, value := range a {
 		if its, has := b[key]; key != HashLabel && (!has || its != value) {

@@ -34,7 +34,7 @@ type entry struct {
 	in         bucket
 }
 
-// isOf says whether the entry tells of this selector of the object. Some kinds count no generations.
+// isOf reports whether the entry tells of this selector of the object. Some kinds count no generations.
 func (e entry) isOf(o metav1.Object, selector *metav1.LabelSelector) bool {
 	if e.generation != 0 && e.generation == o.GetGeneration() && e.uid == o.GetUID() {
 		return true

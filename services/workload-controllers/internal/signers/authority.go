@@ -37,7 +37,7 @@ func (f *Files) AddFlags(fs *pflag.FlagSet) {
 		"how long a certificate lasts that is signed with --cluster-signing-key-file, unless less is asked for")
 }
 
-// Named says whether there is an authority.
+// Named reports whether there is an authority.
 func (f Files) Named() bool { return f.Certificate != "" && f.Key != "" }
 
 // Validate says what is wrong with the flags and the files.

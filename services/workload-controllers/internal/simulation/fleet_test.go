@@ -118,7 +118,7 @@ func (f *fleet) changeNode() {
 	f.change(func(d *daemons) { d.nodes[name] = node })
 }
 
-// wanted says whether a node is to run a Pod, worked out apart from the controller.
+// wanted reports whether a node is to run a Pod, worked out apart from the controller.
 func (d daemons) wanted(node string) bool {
 	n := d.nodes[node]
 	return n != nil && n.Labels["fast"] == "yes" && (len(n.Spec.Taints) == 0 || n.Spec.Taints[0].Key != "full")

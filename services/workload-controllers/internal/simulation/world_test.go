@@ -128,7 +128,7 @@ func (p *process[S]) await(owner types.UID, k kind) {
 	p.written[owner][k] = len(p.history) - 1
 }
 
-// isOpen says whether the controller sees all that it wrote on behalf of an owner.
+// isOpen reports whether the controller sees all that it wrote on behalf of an owner.
 func (p *process[S]) isOpen(owner types.UID) bool {
 	if p.written[owner] == nil {
 		return true

@@ -33,7 +33,7 @@ func NewOwners(kind schema.GroupVersionKind) Owners {
 	return Owners{Kind: kind.GroupKind(), Selectors: selectors.New()}
 }
 
-// Names says whether the reference is there and names an object of the kind, in whatever version.
+// Names reports whether the reference is there and names an object of the kind, in whatever version.
 func Names(reference *metav1.OwnerReference, kind schema.GroupKind) bool {
 	if reference == nil || reference.Kind != kind.Kind {
 		return false
@@ -60,7 +60,7 @@ func (o Owners) OfPod(pod *corev1.Pod, change podset.Change) []reconcile.Request
 	return requests
 }
 
-// isBinding says whether all that changed about an owned Pod is its node, and what its conditions tell of that.
+// isBinding reports whether all that changed about an owned Pod is its node, and what its conditions tell of that.
 func isBinding(pod *corev1.Pod, change podset.Change) bool {
 	last := change.Last
 	if last == nil || change.Gone || last.Spec.NodeName != "" || pod.Spec.NodeName == "" ||
@@ -72,7 +72,7 @@ func isBinding(pod *corev1.Pod, change podset.Change) bool {
 		sameStatus(&last.Status, &pod.Status)
 }
 
-// sameStatus says whether two states of a Pod tell the same of it, but for whether it is scheduled. Containers tell
+// sameStatus reports whether two states of a Pod tell the same of it, but for whether it is scheduled. Containers tell
 // nothing before they start.
 func sameStatus(last, now *corev1.PodStatus) bool {
 	told := len(last.ContainerStatuses) + len(last.InitContainerStatuses) + len(now.ContainerStatuses) +
@@ -81,7 +81,7 @@ func sameStatus(last, now *corev1.PodStatus) bool {
 		sameConditions(now.Conditions, last.Conditions)
 }
 
-// sameConditions says whether all of some conditions are among others; whether the Pod is scheduled does not matter.
+// sameConditions reports whether all of some conditions are among others; whether the Pod is scheduled does not matter.
 func sameConditions(some, others []corev1.PodCondition) bool {
 	for i := range some {
 		if some[i].Type != corev1.PodScheduled && !slices.Contains(others, some[i]) {

@@ -87,7 +87,7 @@ func (r *refused) Reconcile(ctx context.Context, request reconcile.Request) (rec
 // namespaceOf is where an object makes others; a namespace is one itself.
 func namespaceOf(request reconcile.Request) string { return cmp.Or(request.Namespace, request.Name) }
 
-// byQuota says whether admission has refused something that it may let in when a quota changes.
+// byQuota reports whether admission has refused something that it may let in when a quota changes.
 func byQuota(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " quota: ")
 }
@@ -127,7 +127,7 @@ func (r *refused) onQuota() handler.TypedFuncs[*corev1.ResourceQuota, reconcile.
 	}
 }
 
-// eased says whether a quota may let in what it did not before: it bounds less, less of it is used, or what is used has
+// eased reports whether a quota may let in what it did not before: it bounds less, less of it is used, or what is used has
 // become known.
 func eased(before, after *corev1.ResourceQuotaStatus) bool {
 	for name, hard := range before.Hard {

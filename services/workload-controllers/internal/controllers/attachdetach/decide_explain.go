@@ -130,7 +130,7 @@ func settled(in PodVolumes) string {
 	return text
 }
 
-// isUnguarded says whether a volume that is not attached says that one node has it, and can be reached from others.
+// isUnguarded reports whether a volume that is not attached says that one node has it, and can be reached from others.
 func isUnguarded(pv *corev1.PersistentVolume) bool {
 	s := &pv.Spec.PersistentVolumeSource
 	bound := s.HostPath != nil || s.Local != nil || s.CSI != nil && !needsAttaching(s.CSI.Driver, nil)

@@ -95,17 +95,17 @@ func DecideNode(in NodeInput) NodePlan {
 
 func sameVolume(a, b corev1.AttachedVolume) bool { return a.Name == b.Name }
 
-// isAttached says whether the driver has attached the volume and nobody is taking it away.
+// isAttached reports whether the driver has attached the volume and nobody is taking it away.
 func isAttached(a *storagev1.VolumeAttachment) bool {
 	return a.Status.Attached && a.DeletionTimestamp == nil
 }
 
-// isStray says whether the attachment is of a volume that is reserved for another node, and no Pod was let near it.
+// isStray reports whether the attachment is of a volume that is reserved for another node, and no Pod was let near it.
 func isStray(node *corev1.Node, a Attachment) bool {
 	return a.Misplaced && (node == nil || !lists(node, a.Volume))
 }
 
-// look says whether an attachment ends, and otherwise notes what it waits for.
+// look reports whether an attachment ends, and otherwise notes what it waits for.
 func (p *NodePlan) look(in NodeInput, a Attachment) (ends bool, why Why) {
 	if !a.Ours || a.Object.DeletionTimestamp != nil || len(a.Users) > 0 && !isStray(in.Node, a) {
 		return false, ""

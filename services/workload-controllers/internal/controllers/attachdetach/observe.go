@@ -81,7 +81,7 @@ func nameInStatus(a *storagev1.VolumeAttachment, node *corev1.Node) (Volume, boo
 	return Volume{}, false
 }
 
-// hasOurForm says whether a name has the form of those that this controller gives.
+// hasOurForm reports whether a name has the form of those that this controller gives.
 func hasOurForm(name string) bool {
 	return len(name) == len(volumename.Attachment("", "", "")) && strings.HasPrefix(name, "csi-")
 }

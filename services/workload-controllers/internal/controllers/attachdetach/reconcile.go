@@ -23,7 +23,7 @@ import (
 // recheck is when to look again at what is newer than the cache, should no event come.
 const recheck = time.Second
 
-// recorder tells users what happened; events.Recorder is one.
+// recorder emits events; events.Recorder implements it.
 type recorder interface {
 	Record(object runtime.Object, e events.Event)
 }

@@ -179,7 +179,7 @@ func (s *stores) claimsOf(name string, pv *corev1.PersistentVolume) []string {
 	return keys
 }
 
-// hasClaim says whether a claim that the Pod names has the PersistentVolume, as both say. The claim of an ephemeral
+// hasClaim reports whether a claim that the Pod names has the PersistentVolume, as both say. The claim of an ephemeral
 // volume must be the Pod's own.
 func hasClaim(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) bool {
 	if claim == nil || pv == nil || pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID ||

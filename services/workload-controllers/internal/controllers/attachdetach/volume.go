@@ -32,14 +32,14 @@ func volumeOf(pv *corev1.PersistentVolume) (Volume, bool) {
 	return Volume{Driver: driver, Handle: handle}, driver != "" && handle != ""
 }
 
-// isExclusive says whether only one node may have the volume at a time.
+// isExclusive reports whether only one node may have the volume at a time.
 func isExclusive(pv *corev1.PersistentVolume) bool {
 	return !slices.ContainsFunc(pv.Spec.AccessModes, func(mode corev1.PersistentVolumeAccessMode) bool {
 		return mode == corev1.ReadWriteMany || mode == corev1.ReadOnlyMany
 	})
 }
 
-// needsAttaching says whether volumes of a driver are attached at all: unless its CSIDriver says otherwise they are.
+// needsAttaching reports whether volumes of a driver are attached at all: unless its CSIDriver says otherwise they are.
 func needsAttaching(name string, driver *storagev1.CSIDriver) bool {
 	if name == localvolume.Driver {
 		return false // folders, of which no CSIDriver tells
@@ -54,25 +54,25 @@ type User struct {
 	HasClaim bool
 }
 
-// waits says whether the volume is attached for the Pod if it is not yet. A Pod that is being deleted starts nothing
+// waits reports whether the volume is attached for the Pod if it is not yet. A Pod that is being deleted starts nothing
 // any more, and may be one under which an attachment was broken.
 func (u User) waits() bool { return u.HasClaim && podview.IsActive(u.Pod) }
 
-// isOutOfService says whether somebody declared the node to be switched off.
+// isOutOfService reports whether somebody declared the node to be switched off.
 func isOutOfService(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == corev1.TaintNodeOutOfService
 	})
 }
 
-// isReady says whether the node says so itself, and podgc does not know better.
+// isReady reports whether the node says so itself, and podgc does not know better.
 func isReady(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
 }
 
-// lists says whether the node's record has the volume as attached to it.
+// lists reports whether the node's record has the volume as attached to it.
 func lists(node *corev1.Node, volume Volume) bool {
 	return slices.ContainsFunc(node.Status.VolumesAttached, func(a corev1.AttachedVolume) bool {
 		return a.Name == volume.Name()

@@ -28,8 +28,7 @@ type Input struct {
 	TooManyMissed TooManyMissed
 }
 
-// Plan names every effect of one pass. The fields stand in the order in which they are carried out; a failure ends the
-// pass.
+// Plan names every effect of one pass. apply carries out its fields in order; a failure ends the pass.
 type Plan struct {
 	// Events are what happened since the last pass, or keeps a Job from being started.
 	Events []events.Event

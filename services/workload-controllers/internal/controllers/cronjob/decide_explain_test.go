@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// said is all that an account tells.
+// said returns the summary and facts of an account.
 func said(in Input, plan Plan) string {
 	e := account(in, plan).Explanation()
 	lines := []string{e.Summary}

@@ -60,7 +60,7 @@ func observedStatus(c *batchv1.CronJob, jobs []*batchv1.Job, now time.Time) (bat
 	return status, happened
 }
 
-// isScheduled tells whether a Job was made by a schedule, rather than by a person from its template.
+// isScheduled reports whether a Job was made by a schedule, rather than by a person from its template.
 func isScheduled(job *batchv1.Job) bool {
 	_, scheduled := job.Annotations[batchv1.CronJobScheduledTimestampAnnotation]
 	return scheduled

@@ -9,7 +9,7 @@ import (
 	"keelson.dev/kit/events"
 )
 
-// eventSource is what users see as the origin of the events.
+// eventSource is the source that users see on the events.
 const eventSource = "cronjob-controller"
 
 func created(name string) events.Event {

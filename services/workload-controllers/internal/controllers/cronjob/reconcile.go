@@ -26,7 +26,7 @@ import (
 // errNameTaken says that a Job of somebody else has the name.
 var errNameTaken = errors.New("the name of the Job is taken")
 
-// recorder tells users what happened; events.Recorder is one.
+// recorder emits events; events.Recorder implements it.
 type recorder interface {
 	Record(object runtime.Object, e events.Event)
 }

@@ -2,7 +2,7 @@
 // nodes. What anybody else asks for, and the certificates by which nodes serve, people approve.
 //
 //	decide.go           which requests are approved (pure)
-//	decide_explain.go   what a decision came to, in words (pure)
+//	decide_explain.go   the explanation of a decision (pure)
 //	reconcile.go        observe and apply
 //	controller.go       what it reads and writes, and what wakes a request up
 package csrapproving

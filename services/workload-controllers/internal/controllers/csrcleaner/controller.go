@@ -1,7 +1,7 @@
 // Package csrcleaner takes away requests for certificates that have had their time.
 //
 //	decide.go           when a request goes (pure)
-//	decide_explain.go   what a decision came to, in words (pure)
+//	decide_explain.go   the explanation of a decision (pure)
 //	controller.go       what it reads and writes, what wakes a request up, and the pass
 package csrcleaner
 

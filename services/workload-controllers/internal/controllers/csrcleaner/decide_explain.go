@@ -2,7 +2,7 @@ package csrcleaner
 
 import "keelson.dev/kit/explain"
 
-// account tells what a decision came to.
+// account explains a decision.
 func account(_ Input, plan Plan) explain.Account {
 	a := explain.Account{Settled: "it is kept until its signer has issued the certificate"}
 	switch {

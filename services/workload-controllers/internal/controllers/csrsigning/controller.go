@@ -2,7 +2,7 @@
 // certificates, and the client and serving certificates of nodes. It exists where the daemon is given an authority.
 //
 //	decide.go           what is signed, and what is refused (pure)
-//	decide_explain.go   what a decision came to, in words (pure)
+//	decide_explain.go   the explanation of a decision (pure)
 //	reconcile.go        observe and apply
 //	controller.go       what it reads and writes, and what wakes a request up
 package csrsigning

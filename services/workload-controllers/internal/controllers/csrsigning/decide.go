@@ -41,7 +41,7 @@ type Plan struct {
 	Expired bool
 }
 
-// isDue says whether a request waits for one of the signers here: it is approved, and has neither failed nor got its
+// isDue reports whether a request waits for one of the signers here: it is approved, and has neither failed nor got its
 // certificate.
 func isDue(r *csr) bool {
 	return r.DeletionTimestamp == nil && slices.Contains(signers.Names(), r.Spec.SignerName) &&

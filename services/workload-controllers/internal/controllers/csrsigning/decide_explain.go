@@ -9,7 +9,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/signers"
 )
 
-// account tells what a decision came to.
+// account explains a decision.
 func account(in Input, plan Plan) explain.Account {
 	r := in.Request
 	a := explain.Account{Settled: "it has nothing to sign here"}

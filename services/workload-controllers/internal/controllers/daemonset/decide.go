@@ -48,8 +48,7 @@ type Input struct {
 	Written time.Time
 }
 
-// Plan names every effect of one pass. The fields stand in the order in which they are carried out; a failure ends the
-// pass.
+// Plan names every effect of one pass. apply carries out its fields in order; a failure ends the pass.
 type Plan struct {
 	// Adopt and Release change whose the Pods are, History.Claims whose the revisions are. A plan that has some has
 	// nothing else: what belongs to the DaemonSet must be settled before anything follows from it.
@@ -64,13 +63,13 @@ type Plan struct {
 	Surplus []*appsv1.ControllerRevision
 	// Status is what the status must be.
 	Status appsv1.DaemonSetStatus
-	// WriteStatus says whether the status is to be written now. A difference in figures alone may wait for Wake.
+	// WriteStatus reports whether the status is to be written now. A difference in figures alone may wait for Wake.
 	WriteStatus bool
 	// Wake is when to decide again though nothing changes; the zero time means never.
 	Wake time.Time
 }
 
-// settled says whether whose the Pods and revisions are needs no change.
+// settled reports whether whose the Pods and revisions are needs no change.
 func (p *Plan) settled() bool { return len(p.Adopt)+len(p.Release) == 0 && p.History.Claims.Settled() }
 
 // Deletion is a Pod to end.

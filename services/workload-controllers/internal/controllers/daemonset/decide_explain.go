@@ -8,7 +8,7 @@ import (
 	"keelson.dev/kit/explain"
 )
 
-// account tells what a decision came to.
+// account explains a decision.
 func account(in Input, plan Plan) explain.Account {
 	var a explain.Account
 	set, status := in.DaemonSet, &plan.Status

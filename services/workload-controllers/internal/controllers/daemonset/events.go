@@ -6,7 +6,7 @@ import (
 	"keelson.dev/kit/events"
 )
 
-// eventSource is what users see as the origin of the events.
+// eventSource is the source that users see on the events.
 const eventSource = "daemonset-controller"
 
 func createFailed(err error) events.Event {

@@ -85,7 +85,7 @@ func (p *Placement) Forget(set *appsv1.DaemonSet) {
 	delete(p.sets, set.UID)
 }
 
-// Exists says whether there is a node of the name.
+// Exists reports whether there is a node of the name.
 func (p *Placement) Exists(node string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,7 +123,7 @@ func (p *Placement) changed(change func(*placed) bool) []reconcile.Request {
 	return requests
 }
 
-// judge says whether the verdict on the node is another than before.
+// judge reports whether the verdict on the node is another than before.
 func (s *placed) judge(node *corev1.Node) bool { return s.set(node.Name, s.eligibility.of(node)) }
 
 func (s *placed) set(node string, next verdict) bool {

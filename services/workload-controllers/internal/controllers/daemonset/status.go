@@ -55,7 +55,7 @@ func one(counts bool) int32 {
 	return 0
 }
 
-// isReached says whether the figures are those asked for: nobody should have to wait to hear that.
+// isReached reports whether the figures are those asked for: nobody should have to wait to hear that.
 func isReached(status *appsv1.DaemonSetStatus) bool {
 	return status.NumberUnavailable == 0 && status.UpdatedNumberScheduled == status.DesiredNumberScheduled &&
 		status.NumberMisscheduled == 0

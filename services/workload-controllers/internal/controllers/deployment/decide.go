@@ -29,8 +29,7 @@ type Input struct {
 	Unfinished map[types.UID]int
 }
 
-// Plan names every effect of one pass. The fields stand in the order in which they are carried out; a failure ends the
-// pass.
+// Plan names every effect of one pass. apply carries out its fields in order; a failure ends the pass.
 type Plan struct {
 	// Claims are ReplicaSets to adopt or release. A plan that has some has nothing else: what the Deployment owns must
 	// be settled before anything follows from it.

@@ -45,7 +45,7 @@ func (r *rollout) asksToFailBack() bool {
 	return r.deployment.Annotations[revision.OnFailureAnnotation] == "true"
 }
 
-// hasFailed says whether the status tells that the present template has exceeded the deadline, and it still has.
+// hasFailed reports whether the status tells that the present template has exceeded the deadline, and it still has.
 func (r *rollout) hasFailed() bool {
 	last := conditions.Deployment.Find(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
 	if r.current == nil || r.current.created || last == nil || last.Reason != reasonTimedOut ||

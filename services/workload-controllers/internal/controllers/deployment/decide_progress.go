@@ -80,20 +80,20 @@ func (r *rollout) underWay(last *appsv1.DeploymentCondition,
 
 func timedOut(m *member) string { return quoted("ReplicaSet %q has timed out progressing.", m) }
 
-// isResuming says whether the end of a pause is still to be reported. Nothing else happens in the pass that reports it.
+// isResuming reports whether the end of a pause is still to be reported. Nothing else happens in the pass that reports it.
 func (r *rollout) isResuming() bool {
 	last := conditions.Deployment.Find(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
 	return !r.deployment.Spec.Paused && r.hasDeadline() && last != nil && last.Reason == reasonPaused
 }
 
-// isComplete says whether all replicas have the current template and are available, and none of another is left.
+// isComplete reports whether all replicas have the current template and are available, and none of another is left.
 func (r *rollout) isComplete(status *appsv1.DeploymentStatus) bool {
 	return r.current != nil && r.total() == int(r.replicas) && r.current.size == r.replicas &&
 		status.UpdatedReplicas == r.replicas &&
 		status.Replicas == r.replicas && status.AvailableReplicas == r.replicas
 }
 
-// hasProgressed says whether the rollout has come nearer to its end since the last status, or does with this plan.
+// hasProgressed reports whether the rollout has come nearer to its end since the last status, or does with this plan.
 func (r *rollout) hasProgressed(status *appsv1.DeploymentStatus) bool {
 	last := &r.deployment.Status
 	if status.UpdatedReplicas > last.UpdatedReplicas || status.ReadyReplicas > last.ReadyReplicas ||
@@ -112,7 +112,7 @@ func (r *rollout) hasProgressed(status *appsv1.DeploymentStatus) bool {
 	return false
 }
 
-// isOverdue says whether the deadline has passed since the last progress.
+// isOverdue reports whether the deadline has passed since the last progress.
 func (r *rollout) isOverdue(last *appsv1.DeploymentCondition) bool {
 	return last.Reason != reasonTimedOut && r.deadline(last).Before(r.now)
 }

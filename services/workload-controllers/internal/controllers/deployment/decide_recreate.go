@@ -16,7 +16,7 @@ func (r *rollout) recreate() {
 	}
 }
 
-// isGone says whether no Pod of the ReplicaSet is left that could still run. Three sources have to agree, since each
+// isGone reports whether no Pod of the ReplicaSet is left that could still run. Three sources have to agree, since each
 // alone may be older than the others: the size asked for, the status that answers it, and the Pods.
 func (r *rollout) isGone(m *member) bool {
 	status := m.set.Status

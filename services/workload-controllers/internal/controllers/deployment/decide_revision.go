@@ -64,7 +64,7 @@ func (r *rollout) revision() int64 {
 	return max(revision.Highest(old)+1, revision.Of(r.current.set))
 }
 
-// isStarting says whether the current template is the Deployment's newest revision without the Deployment knowing yet:
+// isStarting reports whether the current template is the Deployment's newest revision without the Deployment knowing yet:
 // the mark of a rollout whose start is still to be reported.
 func (r *rollout) isStarting() bool {
 	return r.current != nil && r.revision() != revision.Of(r.deployment)
@@ -102,7 +102,7 @@ func (r *rollout) creation() *Creation {
 	return &Creation{ReplicaSet: set, Reason: r.current.reason}
 }
 
-// isSameReplicaSet says whether an object that has the name of the planned ReplicaSet is that ReplicaSet: this
+// isSameReplicaSet reports whether an object that has the name of the planned ReplicaSet is that ReplicaSet: this
 // Deployment's and of the same template, made by an earlier pass that the cache does not show yet. Anything else is a
 // collision.
 func isSameReplicaSet(planned, existing *appsv1.ReplicaSet) bool {

@@ -68,7 +68,7 @@ func (r *rollout) roll() {
 	}
 }
 
-// isAnswered says whether the status speaks of the size that was asked for last.
+// isAnswered reports whether the status speaks of the size that was asked for last.
 func (m *member) isAnswered() bool {
 	return m.created || m.set.Status.ObservedGeneration >= m.set.Generation
 }

@@ -11,7 +11,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
-// isRescaled says whether spec.replicas has changed since the ReplicaSets were sized. Their annotations remember, so
+// isRescaled reports whether spec.replicas has changed since the ReplicaSets were sized. Their annotations remember, so
 // that a restart forgets nothing.
 func (r *rollout) isRescaled() bool {
 	for _, m := range r.active() {
@@ -89,7 +89,7 @@ func bySize(a, b *member, growing bool) int {
 	return cmp.Or(cmp.Compare(b.size, a.size), age)
 }
 
-// isSaturated says whether the current ReplicaSet alone carries the Deployment.
+// isSaturated reports whether the current ReplicaSet alone carries the Deployment.
 func (r *rollout) isSaturated() bool {
 	if r.current == nil {
 		return false

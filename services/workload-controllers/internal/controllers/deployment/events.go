@@ -7,7 +7,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
-// eventSource is what users see as the origin of the events.
+// eventSource is the source that users see on the events.
 const eventSource = "deployment-controller"
 
 // scaled says that the size of a ReplicaSet was changed.

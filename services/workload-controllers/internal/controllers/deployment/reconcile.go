@@ -24,7 +24,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
-// recorder tells users what happened; events.Recorder is one.
+// recorder emits events; events.Recorder implements it.
 type recorder interface {
 	Record(object runtime.Object, e events.Event)
 }

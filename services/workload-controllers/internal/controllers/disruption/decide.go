@@ -80,7 +80,7 @@ func Decide(in Input) Plan {
 // figure is a number as the status can hold it: several controllers together may intend more Pods than that.
 func figure(n int) int32 { return int32(min(n, math.MaxInt32)) }
 
-// DependsOnIntended says whether the bound is a share of the Pods that are intended, or leaves some of them out.
+// DependsOnIntended reports whether the bound is a share of the Pods that are intended, or leaves some of them out.
 func DependsOnIntended(spec *policyv1.PodDisruptionBudgetSpec) bool {
 	return spec.MaxUnavailable != nil || spec.MinAvailable != nil && spec.MinAvailable.Type == intstr.String
 }

@@ -28,7 +28,7 @@ func accountOfPod(pod *corev1.Pod, at, now time.Time) explain.Account {
 	return a
 }
 
-// account tells what a decision came to.
+// account explains a decision.
 func account(in Input, plan Plan) explain.Account {
 	var a explain.Account
 	s := &plan.Status

@@ -9,7 +9,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 )
 
-// said is all that an account tells.
+// said returns the summary and facts of an account.
 func said(in Input, plan Plan) string {
 	e := account(in, plan).Explanation()
 	lines := []string{e.Summary}

@@ -2,7 +2,7 @@
 //
 //	decide.go           the Endpoints of a Service (pure)
 //	decide_subsets.go   the addresses of Pods, grouped by their ports (pure)
-//	decide_explain.go   what a decision came to, in words
+//	decide_explain.go   the explanation of a decision
 //	events.go           the events that users see (pure)
 //	reconcile.go        observe, apply
 //	controller.go       what it reads and writes, and what wakes a Service up

@@ -62,7 +62,7 @@ func Decide(in Input) Plan {
 	return Plan{Update: next}
 }
 
-// Leftover says whether Endpoints without a Service go with it.
+// Leftover reports whether Endpoints without a Service go with it.
 func Leftover(endpoints *corev1.Endpoints) bool { return endpoints.Labels[managedBy] == manager }
 
 func labelsOf(service *corev1.Service) map[string]string {

@@ -48,7 +48,7 @@ func subsets(service *corev1.Service, pods []*corev1.Pod) []corev1.EndpointSubse
 	return all
 }
 
-// isReady says whether a Pod may be called: one that is on its way out is not, as in the slices.
+// isReady reports whether a Pod may be called: one that is on its way out is not, as in the slices.
 func isReady(service *corev1.Service, pod *corev1.Pod) bool {
 	return service.Spec.PublishNotReadyAddresses || podview.IsReady(pod) && !podview.IsTerminating(pod)
 }

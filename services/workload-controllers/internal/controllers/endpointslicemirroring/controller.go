@@ -2,7 +2,7 @@
 // EndpointSlices, which the Service proxies read.
 //
 //	decide.go           the slices of Endpoints (pure)
-//	decide_explain.go   what a decision came to, in words
+//	decide_explain.go   the explanation of a decision
 //	reconcile.go        observe, apply
 //	controller.go       what it reads and writes, and what wakes Endpoints up
 package endpointslicemirroring
@@ -44,7 +44,7 @@ func Registration(o Options, concurrent int) controller.Registration {
 		Rules: []rbacv1.PolicyRule{
 			wake.QuotaRule,
 			{APIGroups: []string{""}, Resources: []string{"services", "endpoints"}, Verbs: []string{"list", "watch"}},
-			// An owner reference that blocks its owner's deletion may be set by who may update the owner's finalizers.
+			// Setting an owner reference that blocks the owner's deletion takes the right to update the owner's finalizers.
 			{APIGroups: []string{""}, Resources: []string{"endpoints/finalizers"}, Verbs: []string{"update"}},
 			{APIGroups: []string{discoveryv1.GroupName}, Resources: []string{"endpointslices"},
 				Verbs: []string{"list", "watch", "create", "update", "delete"}},

@@ -167,7 +167,7 @@ func newSlice(endpoints *corev1.Endpoints, family discoveryv1.AddressType, ports
 	return slice
 }
 
-// same says whether a slice says what it should.
+// same reports whether a slice says what it should.
 func same(have, want *discoveryv1.EndpointSlice) bool {
 	return maps.Equal(have.Labels, want.Labels) && maps.Equal(have.Annotations, want.Annotations) &&
 		apiequality.Semantic.DeepEqual(have.Endpoints, want.Endpoints)

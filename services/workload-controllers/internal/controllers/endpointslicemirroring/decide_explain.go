@@ -7,7 +7,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/endpointfeed"
 )
 
-// account tells what a decision came to.
+// account explains a decision.
 func account(in Input, plan endpointfeed.Plan) explain.Account {
 	a := explain.Account{Whole: true}
 	a.Do(len(plan.Create), "creates %s", explain.Count(len(plan.Create), "EndpointSlice"))

@@ -2,7 +2,7 @@
 // with it.
 //
 //	decide.go            which claims a Pod lacks, and which it cannot have (pure)
-//	decide_explain.go    what a decision came to, in words
+//	decide_explain.go    the explanation of a decision
 //	events.go            the events that users see (pure)
 //	users.go             the Pods that use a claim of a name
 //	reconcile.go         observe and apply

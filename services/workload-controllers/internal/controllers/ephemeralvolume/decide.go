@@ -52,7 +52,7 @@ func Decide(in Input) Plan {
 	return plan
 }
 
-// needsClaims says whether there is anything to decide about a Pod: one that has ended or is being deleted gets no
+// needsClaims reports whether there is anything to decide about a Pod: one that has ended or is being deleted gets no
 // claim.
 func needsClaims(pod *corev1.Pod) bool { return podview.IsActive(pod) && len(claimNames(pod)) > 0 }
 

@@ -9,7 +9,7 @@ import (
 	"keelson.dev/kit/explain"
 )
 
-// account tells what a decision came to.
+// account explains a decision.
 func account(in Input, plan Plan) explain.Account {
 	a := explain.Account{Settled: fmt.Sprintf("the claims of its ephemeral volumes are made: %s",
 		strings.Join(claimNames(in.Pod), ", "))}

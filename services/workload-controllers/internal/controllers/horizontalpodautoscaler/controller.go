@@ -8,7 +8,7 @@
 //	decide_pods.go      which Pods count, and for how much (pure)
 //	decide_behavior.go  how fast that may happen (pure)
 //	decide_history.go   what was decided before (pure)
-//	decide_explain.go   what a decision came to, in words
+//	decide_explain.go   the explanation of a decision
 //	status.go           conditions (pure)
 //	target.go           what is scaled
 //	metrics.go          what is read

@@ -64,7 +64,7 @@ type decision struct {
 	plan Plan
 }
 
-// NeedsMetrics says whether the decision depends on metrics.
+// NeedsMetrics reports whether the decision depends on metrics.
 func (in *Input) NeedsMetrics() bool {
 	return in.Target.Err == nil && in.Target.SelectorErr == nil && len(in.Rivals) == 0 && !in.disabled() &&
 		in.replicas() >= in.least() && in.replicas() <= in.most()

@@ -209,7 +209,7 @@ func (d *decision) perReplica(target, sum float64) (int32, autoscalingv2.MetricV
 	return replicas, autoscalingv2.MetricValueStatus{AverageValue: quantity(each)}, nil
 }
 
-// tolerated says whether a metric misses its target by too little to act.
+// tolerated reports whether a metric misses its target by too little to act.
 func (d *decision) tolerated(ratio float64) bool {
 	return ratio <= 1+d.tolerance(d.up()) && ratio >= 1-d.tolerance(d.down())
 }

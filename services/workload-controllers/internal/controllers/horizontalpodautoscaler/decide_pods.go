@@ -50,7 +50,7 @@ func (d *decision) group(name corev1.ResourceName, samples map[string]Sample) gr
 	return g
 }
 
-// starts says whether a Pod's CPU is still that of its start.
+// starts reports whether a Pod's CPU is still that of its start.
 func (d *decision) starts(pod *corev1.Pod, sample Sample) bool {
 	ready := podview.Condition(pod, corev1.PodReady)
 	if ready == nil || pod.Status.StartTime == nil {

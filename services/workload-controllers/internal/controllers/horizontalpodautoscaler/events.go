@@ -1,6 +1,6 @@
 package horizontalpodautoscaler
 
-// eventSource is what users see as the origin of the events.
+// eventSource is the source that users see on the events.
 const eventSource = "horizontal-pod-autoscaler"
 
 // The reasons that conditions and events share.

@@ -104,7 +104,7 @@ func checkPace(t *testing.T, seed uint64, in Input, past []scaled) {
 	}
 }
 
-// within says whether the last change keeps to the policies: to one of them by Max, to all of them by Min.
+// within reports whether the last change keeps to the policies: to one of them by Max, to all of them by Min.
 func within(rules *autoscalingv2.HPAScalingRules, up bool, past []scaled) bool {
 	last := past[len(past)-1]
 	kept := 0

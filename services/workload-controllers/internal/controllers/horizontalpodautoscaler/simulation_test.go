@@ -54,7 +54,7 @@ func (s *scaling) fail(format string, args ...any) {
 		"\n"))
 }
 
-// happens says whether a fault does, once in so many times.
+// happens reports whether a fault does, once in so many times.
 func (s *scaling) happens(once int) bool { return s.faulty && s.random.IntN(once) == 0 }
 
 // pass is one pass of the controller, which carries out its plan as apply does.

@@ -153,7 +153,7 @@ func (c *cluster) crash() {
 	c.awaitJob, c.awaitPods, c.written, c.since = 0, 0, time.Time{}, c.version
 }
 
-// dies says whether the process ends here.
+// dies reports whether the process ends here.
 func (c *cluster) dies() bool {
 	if c.random.IntN(1000) >= c.crashes {
 		return false

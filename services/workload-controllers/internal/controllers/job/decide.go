@@ -136,14 +136,14 @@ func claims(in Input) (adopt, release []*corev1.Pod) {
 	return adopt, release
 }
 
-// isTracked says whether the Pod has the finalizer.
+// isTracked reports whether the Pod has the finalizer.
 func isTracked(pod *corev1.Pod) bool { return slices.Contains(pod.Finalizers, tracking) }
 
 func tracked(pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !isTracked(pod) })
 }
 
-// isFinished says whether the Job has ended for good.
+// isFinished reports whether the Job has ended for good.
 func isFinished(job *batchv1.Job) bool {
 	return isTrue(&job.Status, batchv1.JobComplete) || isTrue(&job.Status, batchv1.JobFailed)
 }
@@ -170,7 +170,7 @@ func isIndexed(job *batchv1.Job) bool {
 
 func isSuspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
 
-// replacesFailedOnly says whether a Pod that is being deleted counts, and is replaced, only when it has ended.
+// replacesFailedOnly reports whether a Pod that is being deleted counts, and is replaced, only when it has ended.
 func replacesFailedOnly(job *batchv1.Job) bool {
 	if policy := job.Spec.PodReplacementPolicy; policy != nil {
 		return *policy == batchv1.Failed

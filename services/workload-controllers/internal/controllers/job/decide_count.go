@@ -168,10 +168,10 @@ func (r *round) sortIndexes() {
 	r.failed = r.failed.with(more...)
 }
 
-// isInRange says whether a Pod of an indexed Job has an index that the Job still has.
+// isInRange reports whether a Pod of an indexed Job has an index that the Job still has.
 func (r *round) isInRange(m *member) bool { return m.index != noIndex && m.index < r.completions }
 
-// isExhausted says whether the index of a failed Pod must not be tried again.
+// isExhausted reports whether the index of a failed Pod must not be tried again.
 func (r *round) isExhausted(m *member) bool {
 	switch m.handling.action {
 	case batchv1.PodFailurePolicyActionFailIndex:
@@ -183,7 +183,7 @@ func (r *round) isExhausted(m *member) bool {
 	}
 }
 
-// isKept says whether a failed Pod must stay for now: it is the only one that knows how often its index has failed,
+// isKept reports whether a failed Pod must stay for now: it is the only one that knows how often its index has failed,
 // until the next one of the index is there.
 func (r *round) isKept(m *member) bool {
 	return r.verdict == nil && r.job.DeletionTimestamp == nil && m.ending == failed &&
@@ -209,7 +209,7 @@ func (r *round) sum() {
 	}
 }
 
-// countsAsFailed says whether a Pod adds to the failures of the Job.
+// countsAsFailed reports whether a Pod adds to the failures of the Job.
 func (r *round) countsAsFailed(m *member) bool {
 	return m.ending == failed && (!r.indexed || r.isInRange(m)) &&
 		m.handling.action != batchv1.PodFailurePolicyActionIgnore
@@ -259,7 +259,7 @@ func (r *round) record() {
 	}
 }
 
-// isNews says whether the end of a Pod changes what the status tells.
+// isNews reports whether the end of a Pod changes what the status tells.
 func (r *round) isNews(m *member, before indexes) bool {
 	if m.ending == failed {
 		return r.countsAsFailed(m)

@@ -9,7 +9,7 @@ import (
 	"keelson.dev/kit/explain"
 )
 
-// account tells what a decision came to.
+// account explains a decision.
 func account(in Input, plan Plan) explain.Account {
 	var a explain.Account
 	job, status := in.Job, &plan.Status

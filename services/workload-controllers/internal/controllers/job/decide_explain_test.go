@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// said is all that an account tells.
+// said returns the summary and facts of an account.
 func said(in Input, plan Plan) string {
 	e := account(in, plan).Explanation()
 	lines := []string{e.Summary}

@@ -42,7 +42,7 @@ func handlingOf(job *batchv1.Job, pod *corev1.Pod) handling {
 	return count
 }
 
-// match says whether a rule is about the Pod, and by what.
+// match reports whether a rule is about the Pod, and by what.
 func match(rule *batchv1.PodFailurePolicyRule, pod *corev1.Pod) (what string, matches bool) {
 	if rule.OnExitCodes != nil {
 		for _, status := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
@@ -63,7 +63,7 @@ func match(rule *batchv1.PodFailurePolicyRule, pod *corev1.Pod) (what string, ma
 	return "", false
 }
 
-// matchesExit says whether a container has ended as the requirement says. One that succeeded never has.
+// matchesExit reports whether a container has ended as the requirement says. One that succeeded never has.
 func matchesExit(
 	required *batchv1.PodFailurePolicyOnExitCodesRequirement, status *corev1.ContainerStatus,
 ) bool {

@@ -17,7 +17,7 @@ import (
 // burst is the most Pods that one pass creates or removes; the rest is for the passes after it.
 const burst = 500
 
-// resume says whether the Job is suspended, and starts its clock when it is not: one that is suspended has no start,
+// resume reports whether the Job is suspended, and starts its clock when it is not: one that is suspended has no start,
 // so that what says where its Pods go may change again (API reference v1.36, Job).
 func (r *round) resume() {
 	suspended := isTrue(&r.status, batchv1.JobSuspended)

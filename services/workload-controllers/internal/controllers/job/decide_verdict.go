@@ -60,7 +60,7 @@ func (r *round) failure() *batchv1.JobCondition {
 // defaultBackoffLimit is the server's for a Job that does not say.
 const defaultBackoffLimit = 6
 
-// restartsTooOften says whether the containers that are restarted in their Pods have used the limit up.
+// restartsTooOften reports whether the containers that are restarted in their Pods have used the limit up.
 func (r *round) restartsTooOften() bool {
 	if r.job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
 		return false
@@ -89,7 +89,7 @@ func (r *round) deadline(start *metav1.Time) time.Time {
 	return start.Add(seconds.Of(*limit))
 }
 
-// isOverdue says whether the Job has been active too long. One that was suspended until now starts anew.
+// isOverdue reports whether the Job has been active too long. One that was suspended until now starts anew.
 func (r *round) isOverdue() bool {
 	deadline := r.deadline(r.job.Status.StartTime)
 	return !deadline.IsZero() && !deadline.After(r.in.Now) && !isTrue(&r.status, batchv1.JobSuspended)

@@ -2,7 +2,7 @@ package job
 
 import "keelson.dev/kit/events"
 
-// eventSource is what users see as the origin of the events.
+// eventSource is the source that users see on the events.
 const eventSource = "job-controller"
 
 const (

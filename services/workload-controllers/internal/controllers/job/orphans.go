@@ -43,7 +43,7 @@ func (r reconciler) Reconcile(ctx context.Context, request reconcile.Request) (r
 	return r.jobs.Reconcile(ctx, request)
 }
 
-// isOrphan says whether a Pod has the finalizer though the cache knows no Job that would count it.
+// isOrphan reports whether a Pod has the finalizer though the cache knows no Job that would count it.
 func (c *Controller) isOrphan(pod *corev1.Pod) bool {
 	if !isTracked(pod) {
 		return false

@@ -56,7 +56,7 @@ func (c *Controller) steps() *pass.Steps[*batchv1.Job, Input, Plan] {
 	}
 }
 
-// isManaged says whether a Job is this controller's to run.
+// isManaged reports whether a Job is this controller's to run.
 func isManaged(job *batchv1.Job) bool {
 	if by := job.Spec.ManagedBy; by != nil && *by != batchv1.JobControllerName {
 		return false

@@ -47,7 +47,7 @@ func (r *round) withStatus() Plan {
 	return plan
 }
 
-// onlyFiguresDiffer says whether a status tells nothing new but numbers and Pods.
+// onlyFiguresDiffer reports whether a status tells nothing new but numbers and Pods.
 func onlyFiguresDiffer(a, b *batchv1.JobStatus) bool {
 	return apiequality.Semantic.DeepEqual(a.Conditions, b.Conditions) && a.StartTime.Equal(b.StartTime)
 }

@@ -2,7 +2,7 @@
 //
 //	decide.go            which share a Node gets (pure)
 //	decide_pool.go       the shares of one range, and which is next (pure)
-//	decide_explain.go    what a decision came to, in words
+//	decide_explain.go    the explanation of a decision
 //	events.go            the events that users see (pure)
 //	settings.go          the flags
 //	ledger.go            what is in use

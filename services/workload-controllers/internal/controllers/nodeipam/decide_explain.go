@@ -9,7 +9,7 @@ import (
 	"keelson.dev/kit/explain"
 )
 
-// account tells what a decision came to.
+// account explains a decision.
 func account(in Input, plan Plan) explain.Account {
 	a := explain.Account{Settled: settled(in)}
 	a.Do(len(plan.Assign), "gives it the Pod range %s", join(plan.Assign))

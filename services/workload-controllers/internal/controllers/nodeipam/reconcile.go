@@ -22,7 +22,7 @@ import (
 // pageSize is how many Nodes a new leader reads at once.
 const pageSize = 500
 
-// recorder tells users what happened; events.Recorder is one.
+// recorder emits events; events.Recorder implements it.
 type recorder interface {
 	Record(object runtime.Object, e events.Event)
 }

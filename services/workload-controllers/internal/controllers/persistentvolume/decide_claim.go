@@ -108,7 +108,7 @@ func decideWaiting(in ClaimInput) ClaimPlan {
 	return plan
 }
 
-// TakesFree tells whether a claim takes the smallest free volume by itself: it has none in mind, none is kept for it,
+// TakesFree reports whether a claim takes the smallest free volume by itself: it has none in mind, none is kept for it,
 // and its class does not leave the choice to the scheduler.
 func TakesFree(in ClaimInput) bool {
 	kept, _ := keptFor(in.Claim, in.Claiming)

@@ -22,7 +22,7 @@ var endings = map[string]string{
 	"ProvisioningFailed":   "that is put right; the scheduler may choose another node",
 }
 
-// claimAccount tells what a decision about a claim came to.
+// claimAccount explains a decision about a claim.
 func claimAccount(in observedClaim, plan ClaimPlan) explain.Account {
 	var a explain.Account
 	claim := in.Claim
@@ -105,7 +105,7 @@ func unprovisioned(in observedClaim, plan ClaimPlan) (explain.Wait, bool) {
 		Ends: "that is put right in a claim that is made anew, or " + byHand}, why != ""
 }
 
-// volumeAccount tells what a decision about a volume came to.
+// volumeAccount explains a decision about a volume.
 func volumeAccount(in VolumeInput, plan VolumePlan) explain.Account {
 	var a explain.Account
 	volume := in.Volume

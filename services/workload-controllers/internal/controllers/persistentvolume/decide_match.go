@@ -19,7 +19,7 @@ func classOf(claim *corev1.PersistentVolumeClaim) string {
 	return ptr.Deref(claim.Spec.StorageClassName, "")
 }
 
-// saysClass tells whether a claim says anything about its class; the empty class is an answer, too.
+// saysClass reports whether a claim says anything about its class; the empty class is an answer, too.
 func saysClass(claim *corev1.PersistentVolumeClaim) bool {
 	_, annotated := claim.Annotations[corev1.BetaStorageClassAnnotation]
 	return annotated || claim.Spec.StorageClassName != nil
@@ -32,20 +32,20 @@ func classOfVolume(volume *corev1.PersistentVolume) string {
 	return volume.Spec.StorageClassName
 }
 
-// names tells whether a volume is for the claim. One that was kept for a claim that did not exist yet knows no UID.
+// names reports whether a volume is for the claim. One that was kept for a claim that did not exist yet knows no UID.
 func names(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	ref := volume.Spec.ClaimRef
 	return ref != nil && ref.Namespace == claim.Namespace && ref.Name == claim.Name &&
 		(ref.UID == "" || ref.UID == claim.UID)
 }
 
-// isFree tells whether any claim that the volume suffices for may have it.
+// isFree reports whether any claim that the volume suffices for may have it.
 func isFree(volume *corev1.PersistentVolume) bool {
 	return volume.Spec.ClaimRef == nil && volume.Status.Phase == corev1.VolumeAvailable &&
 		volume.DeletionTimestamp == nil
 }
 
-// isWaiting tells whether a claim is without a volume and without one in mind.
+// isWaiting reports whether a claim is without a volume and without one in mind.
 func isWaiting(claim *corev1.PersistentVolumeClaim) bool {
 	return claim.Spec.VolumeName == "" && !isBindingComplete(claim) && claim.DeletionTimestamp == nil
 }
@@ -88,7 +88,7 @@ func bySize(a, b *corev1.PersistentVolume) int {
 	return strings.Compare(a.Name, b.Name)
 }
 
-// allows tells whether a volume can be accessed in all ways that the claim asks for.
+// allows reports whether a volume can be accessed in all ways that the claim asks for.
 func allows(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	return !slices.ContainsFunc(claim.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool {
 		return !slices.Contains(volume.Spec.AccessModes, m)
@@ -108,7 +108,7 @@ func selectorOf(claim *corev1.PersistentVolumeClaim) labels.Selector {
 	return selector
 }
 
-// suits tells whether a free volume can be given to a claim that waits for any.
+// suits reports whether a free volume can be given to a claim that waits for any.
 func suits(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	return shapeOf(volume) == shapeWanted(claim) && mismatch(volume, claim) == "" &&
 		selectorOf(claim).Matches(labels.Set(volume.Labels))

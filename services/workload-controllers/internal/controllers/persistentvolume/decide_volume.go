@@ -103,12 +103,12 @@ func released(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
 	return next
 }
 
-// waitsForNode tells whether a volume that goes is kept until its Node has removed the folder.
+// waitsForNode reports whether a volume that goes is kept until its Node has removed the folder.
 func waitsForNode(volume *corev1.PersistentVolume) bool {
 	return volume.DeletionTimestamp != nil && slices.Contains(volume.Finalizers, localvolume.FolderFinalizer)
 }
 
-// isOurs tells whether a volume is a folder on a node.
+// isOurs reports whether a volume is a folder on a node.
 func isOurs(volume *corev1.PersistentVolume) bool {
 	return volume.Spec.CSI != nil && volume.Spec.CSI.Driver == localvolume.Driver
 }

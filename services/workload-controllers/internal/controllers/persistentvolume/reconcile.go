@@ -23,7 +23,7 @@ import (
 // recheck is when to look again at a claim that another one may have left something to.
 const recheck = time.Second
 
-// recorder tells users what happened; events.Recorder is one.
+// recorder emits events; events.Recorder implements it.
 type recorder interface {
 	Record(object runtime.Object, e events.Event)
 }
@@ -131,7 +131,7 @@ func (c *Controller) node(ctx context.Context, name string) (*corev1.Node, error
 	return nil, nil
 }
 
-// mayBeGiven tells whether a free volume is as the cache has it, and no claim counts on it whose volume people took
+// mayBeGiven reports whether a free volume is as the cache has it, and no claim counts on it whose volume people took
 // away from it.
 func (c *Controller) mayBeGiven(volume *corev1.PersistentVolume) bool {
 	now := storeindex.Get[corev1.PersistentVolume](c.stores.volumes, volume.Name)

@@ -3,7 +3,7 @@
 //
 //	decide.go            which claims a Pod lacks, and which claim is which of its (pure)
 //	decide_claim.go      who needs a claim no more, and what becomes of it (pure)
-//	decide_explain.go    what a decision came to, in words
+//	decide_explain.go    the explanation of a decision
 //	events.go            the events that users see (pure)
 //	stores.go            who names whom
 //	reconcile.go         observe and apply, for Pods; reconcile_claim.go for claims

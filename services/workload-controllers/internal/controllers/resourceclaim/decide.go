@@ -92,7 +92,7 @@ func ownClaim(own []*resourcev1.ResourceClaim, asked, named string) *resourcev1.
 	return found
 }
 
-// needsClaims says whether there is anything to decide about a Pod: one that has ended or is being deleted gets no
+// needsClaims reports whether there is anything to decide about a Pod: one that has ended or is being deleted gets no
 // claim.
 func needsClaims(pod *corev1.Pod) bool {
 	return podview.IsActive(pod) && slices.ContainsFunc(pod.Spec.ResourceClaims, func(c corev1.PodResourceClaim) bool {

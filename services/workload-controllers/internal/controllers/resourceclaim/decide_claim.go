@@ -53,7 +53,7 @@ func DecideClaim(in ClaimInput) ClaimPlan {
 	return plan
 }
 
-// hasEnded tells whether a Pod needs its claims no more: it has run to its end, or never will run.
+// hasEnded reports whether a Pod needs its claims no more: it has run to its end, or never will run.
 func hasEnded(pod *corev1.Pod) bool {
 	return podview.IsTerminal(pod) || pod.DeletionTimestamp != nil && pod.Spec.NodeName == ""
 }

@@ -10,7 +10,7 @@ import (
 	"keelson.dev/kit/explain"
 )
 
-// account tells what a decision came to.
+// account explains a decision.
 func account(in Input, plan Plan) explain.Account {
 	a := explain.Account{Settled: "the ResourceClaims that it asks for by templates are made"}
 	for _, made := range plan.Create {

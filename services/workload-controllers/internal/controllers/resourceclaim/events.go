@@ -6,7 +6,7 @@ import (
 	"keelson.dev/kit/events"
 )
 
-// eventSource is what users see as the origin of the events.
+// eventSource is the source that users see on the events.
 const eventSource = "resource_claim"
 
 const reasonFailed = "FailedResourceClaimCreation"

@@ -48,7 +48,7 @@ func (c *Controller) observeClaim(ctx context.Context, claim *resourcev1.Resourc
 	return in, true, nil
 }
 
-// hasEnded tells whether the Pod of that UID needs its claims no more.
+// hasEnded reports whether the Pod of that UID needs its claims no more.
 func (c *Controller) hasEnded(ctx context.Context, key client.ObjectKey, uid types.UID) (bool, error) {
 	pod := storeindex.Get[corev1.Pod](c.stores.pods, storeindex.Key(key.Namespace, key.Name))
 	if pod == nil || pod.UID != uid {

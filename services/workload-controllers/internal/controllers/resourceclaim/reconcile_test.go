@@ -30,7 +30,7 @@ type fixture struct {
 	*Controller
 	api  client.WithWatch
 	told *eventstest.Recorded
-	// fails says whether a request is to fail: before it is made, or after.
+	// fails reports whether a request is to fail: before it is made, or after.
 	fails func(verb string) (before, after bool)
 }
 

@@ -51,7 +51,7 @@ func (c *Controller) forget(pod *corev1.Pod, q wake.Queue) {
 	wakeClaims(pod, q)
 }
 
-// lacksName tells whether the Pod's status does not say yet which of its claims is which.
+// lacksName reports whether the Pod's status does not say yet which of its claims is which.
 func lacksName(pod *corev1.Pod) bool {
 	for i := range pod.Spec.ResourceClaims {
 		if _, known := podview.ResourceClaimOf(pod, &pod.Spec.ResourceClaims[i]); !known {

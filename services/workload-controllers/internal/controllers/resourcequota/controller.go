@@ -2,7 +2,7 @@
 // controller takes off what is gone, and corrects what was charged and never came.
 //
 //	decide.go           what a quota's status must be, from what was counted (pure)
-//	decide_explain.go   what a decision came to, in words
+//	decide_explain.go   the explanation of a decision
 //	ledger.go           what objects take of the quotas, kept by what changes
 //	kinds.go            the watches of what some quota counts
 //	reconcile.go        observe, apply

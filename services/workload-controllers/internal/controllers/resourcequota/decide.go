@@ -76,7 +76,7 @@ func (p *Plan) wakeAt(t time.Time) {
 	}
 }
 
-// rose tells whether one of the amounts is more than it was.
+// rose reports whether one of the amounts is more than it was.
 func rose(before, after corev1.ResourceList) bool {
 	for name, amount := range after {
 		if was, known := before[name]; !known || amount.Cmp(was) > 0 {

@@ -43,7 +43,7 @@ type Ledger struct {
 // NewLedger returns a ledger without quotas.
 func NewLedger() *Ledger { return &Ledger{books: map[string]*book{}} }
 
-// Keeps tells whether the namespace has a quota.
+// Keeps reports whether the namespace has a quota.
 func (l *Ledger) Keeps(namespace string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

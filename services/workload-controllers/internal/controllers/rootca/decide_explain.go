@@ -2,7 +2,7 @@ package rootca
 
 import "keelson.dev/kit/explain"
 
-// account tells what a decision came to.
+// account explains a decision.
 func account(in Input, plan Plan) explain.Account {
 	a := explain.Account{Settled: "its ConfigMap " + name + " says what it must"}
 	switch {

@@ -65,7 +65,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// What is told is what is done.
+// The explanation matches what the pass does.
 func TestAccount(t *testing.T) {
 	published := Decide(Input{Namespace: active(), RootCA: bundle}).Create
 	edited, leaving := published.DeepCopy(), active()

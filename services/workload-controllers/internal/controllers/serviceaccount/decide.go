@@ -11,7 +11,7 @@ const name = "default"
 // Input is all that a decision depends on.
 type Input struct {
 	Namespace *corev1.Namespace
-	// Exists says whether the namespace has the ServiceAccount.
+	// Exists reports whether the namespace has the ServiceAccount.
 	Exists bool
 }
 

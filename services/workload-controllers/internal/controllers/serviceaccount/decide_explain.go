@@ -7,7 +7,7 @@ import (
 	"keelson.dev/kit/explain"
 )
 
-// account tells what a decision came to.
+// account explains a decision.
 func account(in Input, create *corev1.ServiceAccount) explain.Account {
 	a := explain.Account{Settled: "it has the ServiceAccount " + name}
 	switch {

@@ -78,7 +78,7 @@ func TestReconcileToleratesWhatExists(t *testing.T) {
 	}
 }
 
-// What is told is what is done.
+// The explanation matches what the pass does.
 func TestAccount(t *testing.T) {
 	leaving := namespace(func(n *corev1.Namespace) { n.Status.Phase = corev1.NamespaceTerminating })
 	const stands = "waits for nothing: "

@@ -2,7 +2,7 @@
 // address of it is in use.
 //
 //	decide.go           what a ServiceCIDR needs (pure)
-//	decide_explain.go   what a decision came to, in words (pure)
+//	decide_explain.go   the explanation of a decision (pure)
 //	reconcile.go        observe and apply
 //	controller.go       what it reads and writes, and what wakes a ServiceCIDR up
 package servicecidr

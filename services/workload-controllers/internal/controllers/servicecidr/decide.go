@@ -45,7 +45,7 @@ type Plan struct {
 	After time.Duration
 }
 
-// asksForAddresses tells whether the decision depends on the addresses.
+// asksForAddresses reports whether the decision depends on the addresses.
 func asksForAddresses(r *networkingv1.ServiceCIDR, now time.Time) bool {
 	return r.DeletionTimestamp != nil && slices.Contains(r.Finalizers, finalizer) &&
 		!now.Before(r.DeletionTimestamp.Add(notice))

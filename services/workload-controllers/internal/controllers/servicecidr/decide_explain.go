@@ -10,7 +10,7 @@ import (
 // shownAddresses is how many addresses a sentence names before it only counts them.
 const shownAddresses = 5
 
-// account tells what a decision came to.
+// account explains a decision.
 func account(in Input, plan Plan) explain.Account {
 	a := explain.Account{Settled: "cluster IPs are given out of " + strings.Join(in.Range.Spec.CIDRs, " and ")}
 	if plan.Hold {

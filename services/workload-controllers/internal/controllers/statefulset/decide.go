@@ -37,8 +37,7 @@ type Input struct {
 	Claims map[string]*corev1.PersistentVolumeClaim
 }
 
-// Plan names every effect of one pass. The fields stand in the order in which they are carried out; a failure ends the
-// pass.
+// Plan names every effect of one pass. apply carries out its fields in order; a failure ends the pass.
 type Plan struct {
 	// Adopt and Release change whose the Pods are. A plan that has some has nothing else: what the set owns must be
 	// settled before anything follows from it.

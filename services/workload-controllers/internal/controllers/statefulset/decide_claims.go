@@ -118,7 +118,7 @@ func (w *work) own(existing *corev1.PersistentVolumeClaim, owners ...metav1.Owne
 	}
 }
 
-// isOnItsWayOut says whether a claim of an ordinal will be gone without anybody asking: it is being deleted, or belongs
+// isOnItsWayOut reports whether a claim of an ordinal will be gone without anybody asking: it is being deleted, or belongs
 // to what is gone or going. No Pod is made for it until then. pod is the ordinal's, nil where there is none.
 func (w *work) isOnItsWayOut(existing *corev1.PersistentVolumeClaim, pod *corev1.Pod) bool {
 	if existing.DeletionTimestamp != nil {
@@ -137,7 +137,7 @@ func (w *work) isOnItsWayOut(existing *corev1.PersistentVolumeClaim, pod *corev1
 	return false
 }
 
-// isPodReference says whether a reference is to a Pod of the set.
+// isPodReference reports whether a reference is to a Pod of the set.
 func (w *work) isPodReference(reference metav1.OwnerReference) bool {
 	_, named := ordinalOf(w.set, reference.Name)
 	return named && reference.Kind == "Pod" && reference.APIVersion == "v1"

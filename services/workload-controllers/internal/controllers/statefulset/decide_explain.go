@@ -50,7 +50,7 @@ func claimToGo(claim *corev1.PersistentVolumeClaim) explain.Wait {
 	return wait
 }
 
-// account tells what a decision came to.
+// account explains a decision.
 func account(in Input, plan Plan) explain.Account {
 	a := explain.Account{Waits: plan.Waits}
 	set, status := in.Set, &plan.Status

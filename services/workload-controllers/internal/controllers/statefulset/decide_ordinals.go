@@ -78,16 +78,16 @@ func (w *work) place(pods []*corev1.Pod) {
 	slices.SortFunc(w.surplus, func(a, b *corev1.Pod) int { return cmp.Compare(of[b], of[a]) })
 }
 
-// isAskedFor says whether the set is to have a Pod of the ordinal.
+// isAskedFor reports whether the set is to have a Pod of the ordinal.
 func (w *work) isAskedFor(ordinal int) bool { return ordinal >= w.start && ordinal < w.end }
 
-// isRunningAndReady says whether a Pod counts as ready. One that is being deleted does not, nor one that the plan ends.
+// isRunningAndReady reports whether a Pod counts as ready. One that is being deleted does not, nor one that the plan ends.
 func (w *work) isRunningAndReady(pod *corev1.Pod) bool {
 	return pod != nil && pod.Status.Phase == corev1.PodRunning && !podview.IsTerminating(pod) && podview.IsReady(pod) &&
 		!w.deleted[pod.Name]
 }
 
-// isAvailable says whether a Pod has been ready for as long as the set asks.
+// isAvailable reports whether a Pod has been ready for as long as the set asks.
 func (w *work) isAvailable(pod *corev1.Pod) bool {
 	return w.isRunningAndReady(pod) && podview.IsAvailable(pod, w.minReady, w.in.Now)
 }

@@ -26,7 +26,7 @@ func (w *work) recover(ordinal int, pod *corev1.Pod) {
 	}
 }
 
-// neverReady says whether a Pod has certainly never been ready: its condition says since its start that it is not, and
+// neverReady reports whether a Pod has certainly never been ready: its condition says since its start that it is not, and
 // since before its containers could begin. Where that cannot be told, it may have been.
 func neverReady(pod *corev1.Pod) bool {
 	ready := podview.Condition(pod, corev1.PodReady)

@@ -23,7 +23,7 @@ func alike(history controllerrevision.Plan) revisionNames {
 	return names
 }
 
-// isUpToDate says whether a Pod is of the present template.
+// isUpToDate reports whether a Pod is of the present template.
 func (w *work) isUpToDate(pod *corev1.Pod) bool {
 	return pod != nil && w.updated[pod.Labels[controllerrevision.HashLabel]]
 }

@@ -44,7 +44,7 @@ func (w *work) update() {
 	}
 }
 
-// isGoing says whether a Pod will be gone without the update.
+// isGoing reports whether a Pod will be gone without the update.
 func (w *work) isGoing(pod *corev1.Pod) bool {
 	return !podview.IsActive(pod) || w.deleted[pod.Name]
 }

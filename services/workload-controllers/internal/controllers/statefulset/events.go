@@ -7,7 +7,7 @@ import (
 	"keelson.dev/kit/events"
 )
 
-// eventSource is what users see as the origin of the events.
+// eventSource is the source that users see on the events.
 const eventSource = "statefulset-controller"
 
 func podCreated(set *appsv1.StatefulSet, pod string) events.Event {

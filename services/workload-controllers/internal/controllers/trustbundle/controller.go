@@ -2,7 +2,7 @@
 // kubernetes.io/kube-apiserver-serving, and takes away those of earlier authorities.
 //
 //	decide.go           which bundles there are to be (pure)
-//	decide_explain.go   what a decision came to, in words (pure)
+//	decide_explain.go   the explanation of a decision (pure)
 //	reconcile.go        observe and apply
 //	controller.go       what it reads and writes, and what makes a pass
 package trustbundle

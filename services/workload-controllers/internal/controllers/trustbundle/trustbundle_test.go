@@ -118,7 +118,7 @@ func TestPassesEndWithOneBundle(t *testing.T) {
 	}
 }
 
-// What is told is what is done.
+// The explanation matches what the pass does.
 func TestAccount(t *testing.T) {
 	right, former := bundleOf(published, "a"), bundleOf("former", "b")
 	for _, row := range []struct {
