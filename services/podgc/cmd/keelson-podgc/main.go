@@ -1,5 +1,5 @@
 // Command keelson-podgc takes objects away: what owners leave behind, Pods of nodes that are gone, namespaces being
-// deleted. As `keelson-podgc leases` it tells whether its Leases are held.
+// deleted. As `keelson-podgc leases` it reports whether its Leases are held.
 package main
 
 import (

@@ -21,7 +21,7 @@ type Resource struct {
 	Verbs      []string
 }
 
-// Can says whether the resource has all the verbs.
+// Can reports whether the resource has all the verbs.
 func (r Resource) Can(verbs ...string) bool {
 	return !slices.ContainsFunc(verbs, func(v string) bool { return !slices.Contains(r.Verbs, v) })
 }

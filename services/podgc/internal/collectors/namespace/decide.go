@@ -51,7 +51,7 @@ type Plan struct {
 	LookAgain time.Duration
 }
 
-// NeedsWork says whether the namespace is being deleted and still waits for this collector.
+// NeedsWork reports whether the namespace is being deleted and still waits for this collector.
 func NeedsWork(ns *corev1.Namespace) bool {
 	return ns.DeletionTimestamp != nil && slices.Contains(ns.Spec.Finalizers, corev1.FinalizerKubernetes)
 }

@@ -10,7 +10,7 @@ import (
 	"keelson.dev/kit/explain"
 )
 
-// account tells what a decision about a namespace came to.
+// account explains a decision about a namespace.
 func account(in Input, plan Plan) explain.Account {
 	a := explain.Account{Whole: true}
 	since := in.Namespace.DeletionTimestamp.Time

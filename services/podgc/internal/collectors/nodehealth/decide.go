@@ -99,7 +99,7 @@ func silence(in Input) (list []corev1.NodeCondition, event *events.Event, change
 	return list, event, changed
 }
 
-// isLost says whether nobody knows any more how the Node's Pods are.
+// isLost reports whether nobody knows any more how the Node's Pods are.
 func isLost(node *corev1.Node, silent bool) bool {
 	ready := conditions.Node.Find(node.Status.Conditions, corev1.NodeReady)
 	return silent && ready != nil && ready.Status == corev1.ConditionUnknown
@@ -114,10 +114,10 @@ func eviction(in Input) string {
 	return evictionTaint(in.Node)
 }
 
-// isGivenUp says whether the Node has a taint that evicts Pods from nodes in trouble.
+// isGivenUp reports whether the Node has a taint that evicts Pods from nodes in trouble.
 func isGivenUp(node *corev1.Node) bool { return slices.ContainsFunc(node.Spec.Taints, isEviction) }
 
-// wantsTurn says whether the Node waits to be given up. Of a condition Unknown that another leader wrote the silence is
+// wantsTurn reports whether the Node waits to be given up. Of a condition Unknown that another leader wrote the silence is
 // awaited anew.
 func wantsTurn(node *corev1.Node, silent bool) bool {
 	switch evictionTaint(node) {

@@ -24,7 +24,7 @@ type outlook struct {
 	pause time.Duration
 }
 
-// account tells what a decision about a Node came to.
+// account explains a decision about a Node.
 func account(in Input, plan Plan, o outlook) explain.Account {
 	a := explain.Account{Whole: true, Settled: fmt.Sprintf("the node was heard %s ago, and counts as lost after %s of "+
 		"silence", o.heard.Round(time.Second), o.grace)}

@@ -60,7 +60,7 @@ func noSchedule(node *corev1.Node) []string {
 	return keys
 }
 
-// isOurs says whether nobody but this collector decides on the taint.
+// isOurs reports whether nobody but this collector decides on the taint.
 func isOurs(t corev1.Taint) bool {
 	switch t.Key {
 	case corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable:
@@ -72,7 +72,7 @@ func isOurs(t corev1.Taint) bool {
 	return false
 }
 
-// isEviction says whether the taint is one of those that evict Pods from a node in trouble.
+// isEviction reports whether the taint is one of those that evict Pods from a node in trouble.
 func isEviction(t corev1.Taint) bool { return isOurs(t) && t.Effect == corev1.TaintEffectNoExecute }
 
 // retaint returns the Node's taints as they should be, and whether that is a change. evict is the key of the NoExecute

@@ -197,7 +197,7 @@ func (f *fleet) stand(node *corev1.Node, now time.Time) Standing {
 	return s
 }
 
-// turn says whether it is the node's turn to be given up.
+// turn reports whether it is the node's turn to be given up.
 func (f *fleet) turn(name string, m *member, now time.Time) (evict bool, wait time.Duration) {
 	if m.evict {
 		return true, 0
@@ -239,7 +239,7 @@ func (f *fleet) due() []string {
 	return names
 }
 
-// isSilent says whether the node's grace period is over.
+// isSilent reports whether the node's grace period is over.
 func (f *fleet) isSilent(m *member) bool { return f.watched-m.heard >= f.grace(m) }
 
 func (f *fleet) grace(m *member) time.Duration {
@@ -292,7 +292,7 @@ func (f *fleet) settle(now time.Time) {
 	}
 }
 
-// all says whether every zone is fully disrupted, by the number of nodes that count as not ready.
+// all reports whether every zone is fully disrupted, by the number of nodes that count as not ready.
 func (f *fleet) all(notReady func(*zone) int) bool {
 	some := false
 	for _, z := range f.zones {

@@ -106,7 +106,7 @@ func (in Input) holder() func(*Object) bool {
 	return func(d *Object) bool { return !in.Circle[d.UID] && holdsBack(d, waiting) }
 }
 
-// holdsBack says whether the dependent holds back one of the owners.
+// holdsBack reports whether the dependent holds back one of the owners.
 func holdsBack(dependent *Object, owners map[types.UID]bool) bool {
 	return slices.ContainsFunc(dependent.Owners, func(r metav1.OwnerReference) bool {
 		return owners[r.UID] && blocks(r)

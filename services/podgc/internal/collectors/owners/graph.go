@@ -22,15 +22,15 @@ type Object struct {
 	Deleting bool
 }
 
-// has says whether the object holds the finalizer.
+// has reports whether the object holds the finalizer.
 func (o *Object) has(finalizer string) bool { return slices.Contains(o.Finalizers, finalizer) }
 
-// isForeground says whether the object waits for its dependents to go first.
+// isForeground reports whether the object waits for its dependents to go first.
 func (o *Object) isForeground() bool {
 	return o.Deleting && o.has(metav1.FinalizerDeleteDependents)
 }
 
-// isOrphaning says whether the object waits for its dependents to be let go.
+// isOrphaning reports whether the object waits for its dependents to be let go.
 func (o *Object) isOrphaning() bool {
 	return o.Deleting && o.has(metav1.FinalizerOrphanDependents)
 }

@@ -239,7 +239,7 @@ func (w *world) fail(format string, args ...any) {
 	w.t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), strings.Join(w.log, "\n"))
 }
 
-// ownerLives says whether one of the owners that the object names is there.
+// ownerLives reports whether one of the owners that the object names is there.
 func (w *world) ownerLives(o *Object) bool {
 	return slices.ContainsFunc(o.Owners, func(r metav1.OwnerReference) bool { return w.server[r.UID] != nil })
 }

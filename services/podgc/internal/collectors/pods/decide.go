@@ -132,7 +132,7 @@ func classify(pod *corev1.Pod, in Input, missedSince map[string]time.Time) (Reas
 	return OutOfService, isOutOfService(in.Nodes[pod.Spec.NodeName])
 }
 
-// isOutOfService says whether an administrator declared a node that is not ready to be switched off.
+// isOutOfService reports whether an administrator declared a node that is not ready to be switched off.
 func isOutOfService(node *corev1.Node) bool {
 	ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue

@@ -3,7 +3,7 @@
 // until its Pods have ended. The apiserver gives new objects the finalizers; older ones get them here.
 //
 //	decide.go      who is protected, and when that ends (pure)
-//	decide_explain.go  what a decision came to, in words
+//	decide_explain.go  the explanation of a decision
 //	reconcile.go   the second look, and the finalizers
 //	controller.go  the four collectors: what they read and write, and what wakes an object up
 package protection

@@ -40,14 +40,14 @@ func Decide(in Input) Plan {
 	return Plan{Change: true, Finalizers: append(slices.Clone(have), in.Finalizer)}
 }
 
-// NeedsWork tells whether an object stays and is not protected, or goes and is.
+// NeedsWork reports whether an object stays and is not protected, or goes and is.
 func NeedsWork(object metav1.Object, finalizer string) bool {
 	return slices.Contains(object.GetFinalizers(), finalizer) == isGoing(object)
 }
 
 func isGoing(object metav1.Object) bool { return object.GetDeletionTimestamp() != nil }
 
-// usesClaim tells whether a Pod has a claim in its hands: it has a node and has not ended. One without a node gets none
+// usesClaim reports whether a Pod has a claim in its hands: it has a node and has not ended. One without a node gets none
 // while its claim is on its way out.
 func usesClaim(pod *corev1.Pod, claim metav1.Object) bool {
 	if pod.Namespace != claim.GetNamespace() || pod.Spec.NodeName == "" || podview.IsTerminal(pod) {
@@ -56,7 +56,7 @@ func usesClaim(pod *corev1.Pod, claim metav1.Object) bool {
 	return slices.Contains(podview.ClaimNames(pod), claim.GetName())
 }
 
-// usesGroup tells whether a Pod is of a PodGroup and has not ended, with a node or without.
+// usesGroup reports whether a Pod is of a PodGroup and has not ended, with a node or without.
 func usesGroup(pod *corev1.Pod, group metav1.Object) bool {
 	return pod.Namespace == group.GetNamespace() && !podview.IsTerminal(pod) &&
 		slices.Contains(groupOf(pod), group.GetName())
@@ -89,14 +89,14 @@ func KeepClaims(volumes []corev1.Volume) []corev1.Volume {
 	return kept
 }
 
-// usesVolume tells whether a claim has the volume: the volume says so itself, or the claim does, of which holder is the
+// usesVolume reports whether a claim has the volume: the volume says so itself, or the claim does, of which holder is the
 // UID of the one that the volume is for.
 func usesVolume(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, holder types.UID) bool {
 	return volume.Status.Phase == corev1.VolumeBound ||
 		claim != nil && claim.UID == holder && claim.Spec.VolumeName == volume.Name
 }
 
-// usesClass tells whether a claim has the class of attributes, asks for it or is on its way to it.
+// usesClass reports whether a claim has the class of attributes, asks for it or is on its way to it.
 func usesClass(claim *corev1.PersistentVolumeClaim, class string) bool {
 	modify := claim.Status.ModifyVolumeStatus
 	return ptr.Deref(claim.Spec.VolumeAttributesClassName, "") == class ||
@@ -104,7 +104,7 @@ func usesClass(claim *corev1.PersistentVolumeClaim, class string) bool {
 		modify != nil && modify.TargetVolumeAttributesClassName == class
 }
 
-// hasClass tells whether a volume has the class of attributes.
+// hasClass reports whether a volume has the class of attributes.
 func hasClass(volume *corev1.PersistentVolume, class string) bool {
 	return ptr.Deref(volume.Spec.VolumeAttributesClassName, "") == class
 }

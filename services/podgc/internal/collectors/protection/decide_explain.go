@@ -6,7 +6,7 @@ import (
 	"keelson.dev/kit/explain"
 )
 
-// account tells what a decision came to.
+// account explains a decision.
 func account(in Input, plan Plan) explain.Account {
 	switch {
 	case plan.Change && isGoing(in.Object):

@@ -97,7 +97,7 @@ func (c *collector) onPod(last, now *corev1.Pod, q queue) {
 	}
 }
 
-// tolerateSame says whether two Pods tolerate the same. The cache lets those that do share one list.
+// tolerateSame reports whether two Pods tolerate the same. The cache lets those that do share one list.
 func tolerateSame(a, b *corev1.Pod) bool {
 	x, y := a.Spec.Tolerations, b.Spec.Tolerations
 	if len(x) != len(y) {

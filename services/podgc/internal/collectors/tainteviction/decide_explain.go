@@ -10,7 +10,7 @@ import (
 	"keelson.dev/kit/explain"
 )
 
-// account tells what a decision about a Node came to for one Pod on it.
+// account explains a decision about a Node for one Pod on it.
 func account(in Input, plan Plan, pod *corev1.Pod) explain.Account {
 	for _, evicted := range plan.Evict {
 		if evicted.UID == pod.UID {

@@ -173,7 +173,7 @@ func (c *collector) note(node *corev1.Node) bool {
 	return true
 }
 
-// evicts says whether the Node evicts anybody; one that is not known yet does not.
+// evicts reports whether the Node evicts anybody; one that is not known yet does not.
 func (c *collector) evicts(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

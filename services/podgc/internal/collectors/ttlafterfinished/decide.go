@@ -23,7 +23,7 @@ type Plan struct {
 	Wake time.Time
 }
 
-// Decide says whether a finished Job has to go. One that has finished in the future, by the clock of whoever wrote
+// Decide reports whether a finished Job has to go. One that has finished in the future, by the clock of whoever wrote
 // that, stays for its time after that moment.
 func Decide(in Input) Plan {
 	finished := finishedAt(in.Job)
@@ -37,7 +37,7 @@ func Decide(in Input) Plan {
 	return Plan{Delete: true}
 }
 
-// NeedsWork says whether a Job is finished, asks to be taken away, and is not on its way out.
+// NeedsWork reports whether a Job is finished, asks to be taken away, and is not on its way out.
 func NeedsWork(job *batchv1.Job) bool {
 	return job.Spec.TTLSecondsAfterFinished != nil && job.DeletionTimestamp == nil && ending(job) != nil
 }

@@ -8,7 +8,7 @@ import (
 	"keelson.dev/kit/explain"
 )
 
-// account tells what a decision came to.
+// account explains a decision.
 func account(in Input, plan Plan) explain.Account {
 	ttl := in.Job.Spec.TTLSecondsAfterFinished
 	switch finished := finishedAt(in.Job); {
