@@ -20,8 +20,8 @@ import (
 	"keelson.dev/kit/events/eventstest"
 )
 
-// The one volume of most tests, as nodes and the API call it. The name of an attachment to node a is checked where it
-// is made, in package volumename.
+// vol is the volume that most tests use, under the name that nodes and the API use. Package volumename tests the
+// name of an attachment to node a.
 var vol = Volume{Driver: "disk.example.com", Handle: "vol-1"}
 
 const volName = corev1.UniqueVolumeName("kubernetes.io/csi/disk.example.com^vol-1")
@@ -41,7 +41,7 @@ func claimOf(pv string) *corev1.PersistentVolumeClaim {
 		Spec: corev1.PersistentVolumeClaimSpec{VolumeName: pv}}
 }
 
-// podOn is a Pod with the claim that is bound to the node.
+// podOn returns a Pod on the node, with the bound claim.
 func podOn(name, node string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name + "-uid"),
 		CreationTimestamp: metav1.Time{Time: start}, Finalizers: []string{"test/agent"}},
@@ -101,14 +101,14 @@ func server(objects ...client.Object) client.WithWatch {
 		}).Build()
 }
 
-// bench is a controller with caches of its own, which show what they showed when they were last refreshed.
+// bench is a controller with its own caches, which show the state of their last refresh.
 type bench struct {
 	testing.TB
 	api    client.WithWatch
 	c      *Controller
 	told   *eventstest.Recorded
 	writes int
-	// refuse fails a write by its number, before or after it was carried out.
+	// refuse makes a write fail, given its number, before or after it is carried out.
 	refuse func(write int) (before, after error)
 }
 
@@ -131,7 +131,7 @@ func (s *stores) each() []*toolscache.Indexer {
 	return []*toolscache.Indexer{&s.pods, &s.claims, &s.pvs, &s.attachments, &s.nodes, &s.drivers}
 }
 
-// restart begins a new term; the caches show what they did.
+// restart begins a new term; the caches keep their contents.
 func (b *bench) restart(s *stores) {
 	guarded := interceptor.NewClient(b.api, interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
@@ -171,8 +171,8 @@ func (b *bench) write(do func() error) error {
 	return after
 }
 
-// refresh has the caches show what there is, those of the named kinds only where some are named: kinds are watched one
-// by one.
+// refresh brings the caches up to date: the named kinds, or all kinds if none is named, since each kind has its
+// own watch.
 func (b *bench) refresh(only ...int) {
 	b.Helper()
 	lists := []client.ObjectList{&corev1.PodList{}, &corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{},
@@ -226,7 +226,7 @@ func (b *bench) pass(node string) error {
 	return err
 }
 
-// attachments are the nodes that there are attachments to.
+// attachments returns the nodes that have attachments.
 func (b *bench) attachments() (nodes []string) {
 	b.Helper()
 	list := &storagev1.VolumeAttachmentList{}

@@ -1,20 +1,20 @@
-// Package attachdetach attaches the volumes of CSI drivers to the nodes of the Pods that have them, and detaches them
-// when no Pod does: it makes and ends VolumeAttachments, which the drivers act on, and writes into each Node which
-// volumes are attached, which its agent waits for before it starts a Pod.
+// Package attachdetach attaches the volumes of CSI drivers to the nodes of the Pods that use them, and detaches them
+// when no Pod uses them: it creates and deletes VolumeAttachments, which the drivers act on, and lists the attached
+// volumes in each Node's status, which the node agent waits for before it starts a Pod.
 //
 //	volume.go            what a volume is, who uses it, and what nodes say (pure)
 //	decide_attach.go     to which nodes a volume goes, and who waits (pure)
 //	decide_node.go       what a node's record lists, and which attachments end (pure)
-//	decide_explain.go    what a Pod waits for, in words; explain.go: who answers
+//	decide_explain.go    the explanation of what a Pod waits for; explain.go answers requests for it
 //	events.go            the events that users see (pure)
 //	settings.go          the flags
-//	stores.go            who names whom; observe.go: what decisions depend on
-//	unused.go            since when nobody has what is attached
+//	stores.go            the indexes of the caches; observe.go: the inputs of decisions
+//	unused.go            since when an attachment has had no users
 //	target.go            what a pass is about
 //	reconcile.go         apply, for volumes; reconcile_node.go for nodes
 //	controller.go        what it reads and writes; watch.go: what wakes a volume or a node up
 //
-// Of two controllers at most one attaches a volume that only one node may have: each first writes its
+// At most one of two controllers attaches a volume that only one node may have: each first writes the
 // PersistentVolume at the version that it decided on. See docs/decisions/0018.
 package attachdetach
 

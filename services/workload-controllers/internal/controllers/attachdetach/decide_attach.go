@@ -14,13 +14,13 @@ import (
 // VolumeInput is all that a decision about a volume depends on. DecideVolume changes none of it.
 type VolumeInput struct {
 	Volume Volume
-	// PV stands for the volume; nil: none does, and no more is attached.
+	// PV is the PersistentVolume of the volume; if nil, the volume is not attached to further nodes.
 	PV *corev1.PersistentVolume
 	// Required says that the driver attaches its volumes.
 	Required bool
 	// Users are the Pods that name the volume, on any node.
 	Users []User
-	// Attachments are all of the volume, those on their way out included, whoever made them.
+	// Attachments are all attachments of the volume, whoever made them, including those being deleted.
 	Attachments []*storagev1.VolumeAttachment
 	// Nodes are those of the users.
 	Nodes map[string]*corev1.Node
@@ -28,9 +28,9 @@ type VolumeInput struct {
 
 // VolumePlan names every effect of one pass over a volume.
 type VolumePlan struct {
-	// Attach are the nodes that the volume is attached to, in order; at most one where Reserve says so.
+	// Attach are the nodes to attach the volume to, in order; at most one if Reserve is set.
 	Attach []string
-	// Reserve says that the volume is reserved for the node before.
+	// Reserve says to reserve the volume for the node first.
 	Reserve bool
 	// Blocked are the Pods whose node may not have the volume yet.
 	Blocked []Blocked
@@ -40,7 +40,7 @@ type VolumePlan struct {
 // Blocked is a Pod that waits for another node to let go of the volume.
 type Blocked struct {
 	Pod *corev1.Pod
-	// By is the attachment that it waits for; nil where another node is just being given the volume.
+	// By is the attachment that it waits for; nil if the volume is about to be attached to another node.
 	By *storagev1.VolumeAttachment
 	// Users are the Pods that use the volume on that node.
 	Users []User
@@ -52,8 +52,8 @@ type PodEvent struct {
 	Event events.Event
 }
 
-// DecideVolume attaches a volume to the nodes whose Pods wait for it. One that only one node may have goes to no second
-// one while there is an attachment of it, however long that takes.
+// DecideVolume attaches a volume to the nodes whose Pods wait for it. A volume that only one node may have is not
+// attached to a second node while any attachment of it exists, however long that takes.
 func DecideVolume(in VolumeInput) VolumePlan {
 	if in.PV == nil || !in.Required {
 		return VolumePlan{}
@@ -79,7 +79,7 @@ func DecideVolume(in VolumeInput) VolumePlan {
 	return plan
 }
 
-// waitingNodes are the Pods for which the volume is to be attached, by node.
+// waitingNodes returns the Pods that wait for the volume to be attached, by node.
 func waitingNodes(in VolumeInput) map[string][]*corev1.Pod {
 	waiting := map[string][]*corev1.Pod{}
 	for _, user := range in.Users {
@@ -95,8 +95,9 @@ func waitingNodes(in VolumeInput) map[string][]*corev1.Pod {
 	return waiting
 }
 
-// firstNode is the one that gets a volume that nobody has: a Pod that has run lost it by hand, and comes after those
-// that never had it; a node for which the volume is reserved keeps it; else the oldest Pod comes first.
+// firstNode returns the node that gets an unattached volume. Pods that have run, whose attachment was broken by
+// hand, come after Pods that never had the volume; then the node that the volume is reserved for comes first, then
+// the node of the oldest Pod.
 func firstNode(in VolumeInput, waiting map[string][]*corev1.Pod) string {
 	reserved := in.PV.Annotations[reservedFor]
 	var pods []*corev1.Pod
@@ -113,7 +114,7 @@ func firstNode(in VolumeInput, waiting map[string][]*corev1.Pod) string {
 	return first.Spec.NodeName
 }
 
-// after puts what is so behind what is not.
+// after orders false before true.
 func after(a, b bool) int {
 	switch {
 	case a == b:
@@ -124,7 +125,7 @@ func after(a, b bool) int {
 	return -1
 }
 
-// block tells the Pods that wait by whom.
+// block records which Pods wait, and for which attachment.
 func (p *VolumePlan) block(in VolumeInput, waiting map[string][]*corev1.Pod, by *storagev1.VolumeAttachment) {
 	var users []User
 	if by != nil {
@@ -140,7 +141,7 @@ func (p *VolumePlan) block(in VolumeInput, waiting map[string][]*corev1.Pod, by 
 	}
 }
 
-// failures tell the Pods that wait why the driver could not attach the volume.
+// failures returns events that tell the waiting Pods why the driver could not attach the volume.
 func failures(in VolumeInput) []PodEvent {
 	var all []PodEvent
 	for _, a := range in.Attachments {

@@ -13,8 +13,8 @@ import (
 	"keelson.dev/kit/localvolume"
 )
 
-// SAF-187 SAF-190 SAF-191 SAF-192: a volume goes to the node of the Pod that waits, and one that only one node may have
-// to no second one while there is an attachment.
+// SAF-187 SAF-190 SAF-191 SAF-192: a volume is attached to the node of the Pod that waits for it; a volume that
+// only one node may have is not attached to a second node while an attachment exists.
 func TestDecideVolume(t *testing.T) {
 	const used = `Warning FailedAttachVolume Multi-Attach error for volume "pv" Volume is already used by pod(s) one`
 	const held = `Warning FailedAttachVolume Multi-Attach error for volume "pv" Volume is already exclusively attached ` +
@@ -27,7 +27,7 @@ func TestDecideVolume(t *testing.T) {
 		held     []*storagev1.VolumeAttachment
 		nodes    []*corev1.Node
 		reserved string
-		other    bool // the driver attaches nothing
+		other    bool // the driver needs no attachments
 		attach   []string
 		blocked  int
 		event    string
@@ -103,7 +103,7 @@ func attachments(node string) []*storagev1.VolumeAttachment {
 	return []*storagev1.VolumeAttachment{attachmentTo(node, done)}
 }
 
-// A Pod gets nothing by a claim that is not its own, or that the volume is not of.
+// A Pod gets no volume through a claim that is not its own, or that the volume is not bound to.
 func TestWhoseClaim(t *testing.T) {
 	pv := pvOf("ReadWriteOnce")
 	claim := claimOf("pv")

@@ -12,23 +12,23 @@ import (
 	"keelson.dev/kit/explain"
 )
 
-// PodVolumes is what a Pod's account depends on: the decisions about its volumes.
+// PodVolumes is the input of the explanation of a Pod: the decisions about its volumes.
 type PodVolumes struct {
 	Pod  *corev1.Pod
 	Node *corev1.Node
 	// Volumes are those of its claims that are attached; Plans are the decisions about them, in the same order.
 	Volumes []VolumeInput
 	Plans   []VolumePlan
-	// Unguarded are those that nothing keeps from being used on two nodes, whatever their access modes say.
+	// Unguarded are the volumes that nothing prevents from being used on two nodes, whatever their access modes say.
 	Unguarded []*corev1.PersistentVolume
 }
 
-// breaking is what breaking an attachment by hand means, and how it is done.
+// breaking explains how to break an attachment by hand, and what that means.
 const breaking = "kubectl delete volumeattachment %s breaks it by hand, which is as dangerous as forcing the " +
 	"deletion of a Pod: do so only when node %s is off or shut off from the storage, or two nodes write to the " +
 	"volume and data is lost"
 
-// podAccount tells what the volumes of a Pod wait for.
+// podAccount explains what the volumes of a Pod wait for.
 func podAccount(in PodVolumes) explain.Account {
 	a := explain.Account{Whole: true, Settled: settled(in)}
 	for i, volume := range in.Volumes {
@@ -57,7 +57,7 @@ func volumeAccount(a *explain.Account, in PodVolumes, volume VolumeInput, plan V
 	}
 }
 
-// blockedWait tells who has the volume.
+// blockedWait describes which node has the volume.
 func blockedWait(volume, node string, b Blocked) explain.Wait {
 	wait := explain.Wait{Reason: reasonFailed,
 		For:  fmt.Sprintf("PersistentVolume %s to be attached to node %s", volume, node),
@@ -84,7 +84,7 @@ func blockedWait(volume, node string, b Blocked) explain.Wait {
 	return wait
 }
 
-// ownWait tells what becomes of the attachment to the Pod's own node.
+// ownWait describes the state of the attachment to the Pod's own node.
 func ownWait(a *explain.Account, in PodVolumes, volume VolumeInput, own *storagev1.VolumeAttachment) {
 	node, name := in.Pod.Spec.NodeName, volume.PV.Name
 	switch {
@@ -112,7 +112,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// settled tells what is attached, and what nothing guards.
+// settled lists the attached volumes and the unguarded ones.
 func settled(in PodVolumes) string {
 	var names []string
 	for _, volume := range in.Volumes {
@@ -130,7 +130,8 @@ func settled(in PodVolumes) string {
 	return text
 }
 
-// isUnguarded reports whether a volume that is not attached says that one node has it, and can be reached from others.
+// isUnguarded reports whether a volume that needs no attaching restricts access to one node, yet other nodes can
+// reach it.
 func isUnguarded(pv *corev1.PersistentVolume) bool {
 	s := &pv.Spec.PersistentVolumeSource
 	bound := s.HostPath != nil || s.Local != nil || s.CSI != nil && !needsAttaching(s.CSI.Driver, nil)

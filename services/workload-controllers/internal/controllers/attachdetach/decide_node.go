@@ -12,40 +12,41 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// forceAfter is how long a node that is not ready keeps a volume that no Pod on it has any more, as in Kubernetes.
+// forceAfter is how long a volume without Pods stays attached to a node that is not ready but uses it, as in
+// Kubernetes.
 const forceAfter = 6 * time.Minute
 
 // NodeInput is all that a decision about the attachments of a node depends on. DecideNode changes none of it.
 type NodeInput struct {
 	Name string
-	// Node is nil where there is no Node of the name: nothing runs there any more.
+	// Node is nil if no Node of the name exists: nothing runs there any more.
 	Node *corev1.Node
 	// Attachments are those to the node.
 	Attachments []Attachment
-	// KeepForever switches off that time alone takes a volume from a node that is not ready.
+	// KeepForever says never to detach a volume from a node only because it has not been ready for long.
 	KeepForever bool
 	Now         time.Time
 }
 
-// Attachment is a VolumeAttachment and what it is of.
+// Attachment is a VolumeAttachment and its volume.
 type Attachment struct {
 	Object *storagev1.VolumeAttachment
-	// Volume is the zero Volume where nothing says which it is.
+	// Volume is the zero Volume if it is unknown.
 	Volume Volume
-	// Ours says that it has the name of those that this controller makes; others are left alone.
+	// Ours says that the name is one that this controller gives; other attachments are left alone.
 	Ours bool
 	// Misplaced says that the volume is reserved for another node.
 	Misplaced bool
 	// Users are the Pods on the node that name the volume.
 	Users []User
-	// Unused is since when there has been none.
+	// Unused is since when there have been no users.
 	Unused time.Time
 }
 
-// Why says what lets a volume be taken from a node.
+// Why is the reason why a volume may be detached from a node.
 type Why string
 
-// What lets a volume be taken from a node. All but Free look away from what the node says that it uses.
+// The reasons to detach a volume. All but Free disregard which volumes the node reports as in use.
 const (
 	Free         Why = "Free"         // The node does not use it.
 	NodeGone     Why = "NodeGone"     // There is no such Node.
@@ -55,13 +56,13 @@ const (
 
 // NodePlan names every effect of one pass over a node.
 type NodePlan struct {
-	// Attached is what the node's record is to list, in order; Record says that it does not. Added are the attachments
-	// that come to it.
+	// Attached is what the node's record must list, in order; Record says that it must be written. Added are the
+	// attachments that the write adds.
 	Attached []corev1.AttachedVolume
 	Record   bool
 	Added    []Attachment
 	Detach   []Detach
-	// InUse are the attachments that no Pod has any more and that the node uses.
+	// InUse are the attachments without Pods that the node still uses.
 	InUse []Attachment
 	// Wake is when to look again; zero: when something changes.
 	Wake   time.Time
@@ -74,9 +75,10 @@ type Detach struct {
 	Why Why
 }
 
-// DecideNode says what a node's record lists as attached, and which attachments end. Nothing ends while the object of
-// a Pod that has it exists and has not ended; after that the node must have said that it does not use the volume, or
-// somebody that the node is off. The record goes first: it is what the node looks at before it starts a Pod.
+// DecideNode returns what a node's record must list as attached, and which attachments end. An attachment does not
+// end while the object of a Pod that uses it exists and has not ended; after that the node must have reported the
+// volume as unused, or a user must have declared the node to be off. The record changes first: the node reads it
+// before it starts a Pod.
 func DecideNode(in NodeInput) NodePlan {
 	var plan NodePlan
 	for _, a := range in.Attachments {
@@ -95,12 +97,13 @@ func DecideNode(in NodeInput) NodePlan {
 
 func sameVolume(a, b corev1.AttachedVolume) bool { return a.Name == b.Name }
 
-// isAttached reports whether the driver has attached the volume and nobody is taking it away.
+// isAttached reports whether the driver has attached the volume and the attachment is not being deleted.
 func isAttached(a *storagev1.VolumeAttachment) bool {
 	return a.Status.Attached && a.DeletionTimestamp == nil
 }
 
-// isStray reports whether the attachment is of a volume that is reserved for another node, and no Pod was let near it.
+// isStray reports whether the volume is reserved for another node, and this node's record does not let a Pod use
+// it.
 func isStray(node *corev1.Node, a Attachment) bool {
 	return a.Misplaced && (node == nil || !lists(node, a.Volume))
 }
@@ -133,7 +136,7 @@ func (p *NodePlan) look(in NodeInput, a Attachment) (ends bool, why Why) {
 	return false, ""
 }
 
-// list has the node's record name the volume.
+// list adds the volume to the node's record.
 func (p *NodePlan) list(node *corev1.Node, a Attachment) {
 	p.Attached = append(p.Attached, corev1.AttachedVolume{Name: a.Volume.Name()})
 	if lists(node, a.Volume) {

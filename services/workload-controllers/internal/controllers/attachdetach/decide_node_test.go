@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// SAF-187 SAF-190 SAF-191 SAF-192: the record lists what is attached; an attachment ends when the object of the last
-// Pod is gone and the node says that it does not use the volume, or somebody says that the node is off.
+// SAF-187 SAF-190 SAF-191 SAF-192: the record lists what is attached; an attachment ends when the object of the
+// last Pod is gone and the node reports the volume as unused, or a user declares the node to be off.
 func TestDecideNode(t *testing.T) {
 	user, leavers := []*corev1.Pod{podOn("one", "a")}, []*corev1.Pod{podOn("one", "a", leaving)}
 	attached := attachmentTo("a", done)
@@ -81,7 +81,7 @@ func TestDecideNode(t *testing.T) {
 	}
 }
 
-// Time in which a Pod had the volume does not count, nor does that of an attachment before.
+// Neither time in which a Pod had the volume counts, nor the time of an earlier attachment.
 func TestUnused(t *testing.T) {
 	u := newUnused()
 	look := func(at time.Duration, uid types.UID, users ...User) time.Duration {

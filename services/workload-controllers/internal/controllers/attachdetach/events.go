@@ -18,8 +18,8 @@ const (
 	reasonAttached = "SuccessfulAttachVolume"
 )
 
-// multiAttach tells that another node has a volume that only one may have. Of Pods in other namespaces it tells only
-// how many there are.
+// multiAttach reports that another node has a volume that only one node may have. It names Pods in the same
+// namespace and only counts those in other namespaces.
 func multiAttach(volume string, pod *corev1.Pod, users []User) events.Event {
 	var names []string
 	others := 0
@@ -44,12 +44,12 @@ func multiAttach(volume string, pod *corev1.Pod, users []User) events.Event {
 	return events.Warning(reasonFailed, "Multi-Attach error for volume %q %s", volume, why)
 }
 
-// attachFailed tells what the driver said.
+// attachFailed reports the driver's error message.
 func attachFailed(volume, message string) events.Event {
 	return events.Warning(reasonFailed, "AttachVolume.Attach failed for volume %q : %s", volume, message)
 }
 
-// attached tells that the Pod's node has the volume.
+// attached reports that the volume is attached to the Pod's node.
 func attached(volume string) events.Event {
 	return events.Normal(reasonAttached, "AttachVolume.Attach succeeded for volume %q", volume)
 }

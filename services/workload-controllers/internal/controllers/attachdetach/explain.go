@@ -9,8 +9,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/storeindex"
 )
 
-// explain tells what the volumes of a Pod wait for, by the decisions that act. A Pod without a node and one without
-// volumes that a node has to itself are not this controller's matter: it does not know them.
+// explain describes what the volumes of a Pod wait for, by the decisions that act. It returns false for a Pod
+// without a node, and for one whose volumes this controller neither attaches nor warns about.
 func (c *Controller) explain(_ context.Context, namespace, name string) (introspect.Explanation, bool) {
 	pod := storeindex.Get[corev1.Pod](c.stores.pods, storeindex.Key(namespace, name))
 	if pod == nil || pod.Spec.NodeName == "" {

@@ -23,8 +23,8 @@ func summary(t *testing.T, name string, objects ...client.Object) (text, facts s
 	return e.Summary, facts
 }
 
-// SAF-191 SAF-192: who waits is told who has the volume, since when, for which Pod, what ends that, and what it means
-// to break it by hand.
+// SAF-191 SAF-192: the explanation of a waiting Pod says which node has the volume, since when, for which Pod,
+// what ends the wait, and what breaking the attachment by hand means.
 func TestExplain(t *testing.T) {
 	base := []client.Object{pvOf("ReadWriteOnce"), claimOf("pv"), nodeOf("a", listing), nodeOf("b")}
 	with := func(more ...client.Object) []client.Object { return append(base[:len(base):len(base)], more...) }
@@ -61,7 +61,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// SAF-183 SAF-184: of a volume that says that one node has it, and that nothing keeps from others, users are told.
+// SAF-183 SAF-184: the explanation warns of a volume that restricts access to one node although nothing keeps
+// other nodes from using it.
 func TestExplainWarnsOfVolumesWithoutGuarantee(t *testing.T) {
 	no := false
 	driver := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "disk.example.com"},

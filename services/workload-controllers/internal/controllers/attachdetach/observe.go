@@ -31,7 +31,7 @@ func (s *stores) lookAtVolume(volume Volume) VolumeInput {
 	return in
 }
 
-// lookAtNode gathers what a decision about a node's attachments depends on, but for the time.
+// lookAtNode gathers what a decision about a node's attachments depends on, except the time.
 func (s *stores) lookAtNode(name string) NodeInput {
 	in := NodeInput{Name: name, Node: storeindex.Get[corev1.Node](s.nodes, name)}
 	for _, object := range storeindex.Find[storagev1.VolumeAttachment](s.attachments, attachmentsByNode, name) {
@@ -41,7 +41,7 @@ func (s *stores) lookAtNode(name string) NodeInput {
 	return in
 }
 
-// lookAt finds out which volume an attachment is of, and which Pods on its node have it.
+// lookAt finds the volume of an attachment, and the Pods on its node that use it.
 func (s *stores) lookAt(object *storagev1.VolumeAttachment, node *corev1.Node) Attachment {
 	a := Attachment{Object: object}
 	pvs := []string{pvName(object)}
@@ -58,7 +58,7 @@ func (s *stores) lookAt(object *storagev1.VolumeAttachment, node *corev1.Node) A
 		}
 		a.Ours = object.Name == volume.attachment(object.Spec.NodeName)
 	} else {
-		// With its PersistentVolume gone nothing says more than the form of its name.
+		// Without the PersistentVolume only the form of the name is left to judge by.
 		a.Ours = hasOurForm(object.Name)
 	}
 	slices.Sort(pvs)
@@ -66,7 +66,8 @@ func (s *stores) lookAt(object *storagev1.VolumeAttachment, node *corev1.Node) A
 	return a
 }
 
-// nameInStatus finds the volume of an attachment whose PersistentVolume is gone among those that its node tells of.
+// nameInStatus finds the volume of an attachment whose PersistentVolume is gone among the volumes in the status of
+// its node.
 func nameInStatus(a *storagev1.VolumeAttachment, node *corev1.Node) (Volume, bool) {
 	names := slices.Clone(node.Status.VolumesInUse)
 	for _, listed := range node.Status.VolumesAttached {

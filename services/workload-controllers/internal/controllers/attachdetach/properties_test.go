@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// cluster plays the nodes and the driver of one volume beside a controller that crashes.
+// cluster simulates the nodes and the driver of one volume, with a controller that crashes.
 type cluster struct {
 	*bench
 	r *rand.Rand
-	// mounted are the Pods that use the volume, by node; storage is where it is attached in truth.
+	// mounted are the Pods that use the volume, by node; storage is where it is really attached.
 	mounted map[types.UID]string
 	storage map[string]bool
 	made    int
@@ -26,8 +26,9 @@ type cluster struct {
 
 var nodeNames = []string{"a", "b", "c"}
 
-// SAF-187 SAF-188 SAF-190 SAF-191: whatever comes and goes, whoever crashes: the volume is attached to one node at a
-// time, is never taken from under a Pod, is given back when nobody wants it, and the Pod that waits gets it.
+// SAF-187 SAF-188 SAF-190 SAF-191: whatever comes and goes and whichever component crashes, the volume is attached
+// to one node at a time, is never detached while a Pod uses it, is detached when no Pod wants it, and the waiting
+// Pod gets it.
 func TestOneNodeAtATime(t *testing.T) {
 	for seed := range uint64(20) {
 		c := &cluster{r: rand.New(rand.NewPCG(seed, 3)), mounted: map[types.UID]string{}, storage: map[string]bool{}}
@@ -67,7 +68,8 @@ func (c *cluster) step() {
 	}
 }
 
-// crashing is a pass whose write may fail before or after it was carried out; then another controller goes on.
+// crashing makes a pass whose write may fail before or after it is carried out; then another controller takes
+// over.
 func (c *cluster) crashing() {
 	at := c.writes + 1 + c.r.IntN(4)
 	lost := errors.New("crash")
@@ -101,8 +103,8 @@ func (c *cluster) node(name string) *corev1.Node {
 	return node
 }
 
-// agent says first which volumes it uses, and then starts the Pods whose volume the answer lists; Pods that are being
-// deleted end.
+// agent first reports which volumes it uses, then starts the Pods whose volume the record lists; Pods that are
+// being deleted end.
 func (c *cluster) agent(name string) {
 
 	var starting, ending []corev1.Pod
@@ -135,7 +137,7 @@ func (c *cluster) agent(name string) {
 	}
 }
 
-// driver does what the attachments ask for, one after the other.
+// driver carries out the attachments, one after the other.
 func (c *cluster) driver() {
 
 	list := &storagev1.VolumeAttachmentList{}
@@ -157,7 +159,7 @@ func (c *cluster) driver() {
 	}
 }
 
-// wrong says what must never be.
+// wrong returns a violation of the invariants, or "".
 func (c *cluster) wrong() string {
 	if len(c.storage) > 1 || len(c.attachments()) > 1 {
 		return fmt.Sprintf("attached to %v, attachments to %v", c.storage, c.attachments())
@@ -170,7 +172,7 @@ func (c *cluster) wrong() string {
 	return ""
 }
 
-// settle lets everybody act until nothing is left to do.
+// settle runs every component until nothing is left to do.
 func (c *cluster) settle() {
 	for range 8 {
 		for _, about := range []string{"", "a", "b", "c"} {
@@ -186,7 +188,7 @@ func (c *cluster) settle() {
 	}
 }
 
-// quiet ends with a Pod that gets the volume, and then with none, and no attachment.
+// quiet checks that a Pod gets the volume in the end, and that no attachment is left once there is no Pod.
 func (c *cluster) quiet(seed uint64) {
 	for _, pod := range c.pods() {
 		must(c, client.IgnoreNotFound(c.api.Delete(c.Context(), &pod)))

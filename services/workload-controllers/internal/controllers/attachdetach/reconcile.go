@@ -20,7 +20,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
-// recheck is when to look again at what is newer than the cache, should no event come.
+// recheck is when to look again at objects newer than the cache, in case no event comes.
 const recheck = time.Second
 
 // recorder emits events; events.Recorder implements it.
@@ -83,9 +83,10 @@ func (c *Controller) applyVolume(ctx context.Context, in VolumeInput, plan Volum
 	return nil
 }
 
-// reserve makes sure that nobody else is attaching the volume. The write is made even where it changes nothing: of two
-// controllers that decided on the same PersistentVolume, or on an older one, at most one gets beyond it. What the cache
-// may not show, an attachment that a reservation before led to, is asked for.
+// reserve makes sure that no other controller is attaching the volume. It writes the PersistentVolume even if
+// nothing changes: of two controllers that decided on the same version, or an older one, at most one gets past the
+// write. It asks the apiserver for the attachment that an earlier reservation may have led to, since the cache may
+// not show it.
 func (c *Controller) reserve(ctx context.Context, owner types.UID, in VolumeInput, node string) error {
 	if last := in.PV.Annotations[reservedFor]; last != "" && last != node {
 		err := c.live.Get(ctx, client.ObjectKey{Name: in.Volume.attachment(last)}, &storagev1.VolumeAttachment{})

@@ -20,7 +20,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
-// passNode keeps a node's record of what is attached to it, and ends attachments that nobody needs.
+// passNode updates a node's record of attached volumes, and ends unneeded attachments.
 func (c *Controller) passNode(ctx context.Context, about target) (time.Duration, error) {
 	in := c.lookAtNode(about.node)
 	plan := DecideNode(in)
@@ -34,7 +34,7 @@ func (c *Controller) passNode(ctx context.Context, about target) (time.Duration,
 	return pass.Until(plan.Wake, in.Now), nil
 }
 
-// lookAtNode adds to what the caches show what only time tells.
+// lookAtNode adds the time, the settings and the times of last use to what the caches show.
 func (c *Controller) lookAtNode(name string) NodeInput {
 	in := c.stores.lookAtNode(name)
 	in.Now, in.KeepForever = c.now(), c.settings.KeepForever
@@ -42,8 +42,8 @@ func (c *Controller) lookAtNode(name string) NodeInput {
 	return in
 }
 
-// record writes what is attached into the Node, at the version that was decided on. The apiserver is asked first
-// whether what comes to the record is attached: a cache may show an attachment that is over.
+// record writes the attached volumes into the Node, at the version that was decided on. It first asks the
+// apiserver whether the volumes that it adds are attached: a cache may show an attachment that has ended.
 func (c *Controller) record(ctx context.Context, owner types.UID, node *corev1.Node, plan NodePlan) error {
 	if !plan.Record {
 		return nil
@@ -83,8 +83,8 @@ func (c *Controller) record(ctx context.Context, owner types.UID, node *corev1.N
 	return nil
 }
 
-// detach ends attachments. The Node is asked for anew, and decides again: since the record does not list the volume, a
-// node that says from now on that it uses it waits until it is listed again.
+// detach ends attachments. It reads the Node from the apiserver and decides again: since the record no longer
+// lists the volume, a node that starts to use it from now on waits until the record lists it again.
 func (c *Controller) detach(ctx context.Context, owner types.UID, in NodeInput, all []Detach) error {
 	if len(all) == 0 {
 		return nil
@@ -113,8 +113,8 @@ func (c *Controller) detach(ctx context.Context, owner types.UID, in NodeInput, 
 	return nil
 }
 
-// confirmPods asks the apiserver whether the node really has no Pod with a volume that is taken from it against what
-// it says, or without its saying anything.
+// confirmPods asks the apiserver whether the node really has no Pod with a volume that is detached although the
+// node did not report it as unused.
 func (c *Controller) confirmPods(ctx context.Context, node string, all []Detach) error {
 	if !slices.ContainsFunc(all, func(d Detach) bool { return d.Why != Free }) {
 		return nil

@@ -26,7 +26,8 @@ func must(t testing.TB, errs ...error) {
 	}
 }
 
-// SAF-188: of two controllers with caches of different times, in whatever order they act, one attaches the volume.
+// SAF-188: one of two controllers whose caches are of different times attaches the volume, in whatever order they
+// act.
 func TestTwoControllersAttachOnce(t *testing.T) {
 	for name, reserved := range map[string]string{"never reserved": "", "reserved for one": "a", "for the other": "b",
 		"for a third": "c"} {
@@ -72,8 +73,8 @@ func withVersion(t *testing.T, api client.Client, object client.Object) client.O
 	return object
 }
 
-// SAF-187 SAF-188: the record is written at the version that was decided on, and only for what the apiserver says is
-// attached; an attachment ends only once the record is without it.
+// SAF-187 SAF-188: the controller writes the record at the version that it decided on, and lists only what the
+// apiserver shows as attached; an attachment ends only once the record no longer lists it.
 func TestTheRecord(t *testing.T) {
 	api := server(pvOf("ReadWriteOnce"), claimOf("pv"), nodeOf("a"), podOn("one", "a"), attachmentTo("a", done))
 	b := newBench(t, api)
@@ -104,7 +105,7 @@ func TestTheRecord(t *testing.T) {
 		t.Errorf("told %q", *b.told)
 	}
 
-	// Its Pod goes; the node says that it uses the volume in the moment in which the record is written.
+	// The Pod goes; the node reports the volume as used at the moment the record is written.
 	b.refresh()
 	gone := podOn("one", "a")
 	gone.Finalizers = nil
@@ -122,7 +123,7 @@ func TestTheRecord(t *testing.T) {
 	if b.pass("a") == nil || listed() || len(b.attachments()) != 1 {
 		t.Error("the attachment does not outlive the record")
 	}
-	// A Pod comes, and the node says that it uses the volume: the cache shows neither.
+	// A Pod comes, and the node reports the volume as used: the cache shows neither.
 	b.refuse = nil
 	b.refresh()
 	change(inUse)
@@ -151,7 +152,7 @@ func TestAnAttachmentThatIsOver(t *testing.T) {
 	}
 }
 
-// A volume is taken from a node that is off, or gone, only when the apiserver too has no Pod there that has it.
+// A volume is detached from a node that is off or gone only if the apiserver, too, shows no Pod there that has it.
 func TestPodsAreAskedForBeforeANodeIsOverruled(t *testing.T) {
 	for name, node := range map[string]*corev1.Node{"off": nodeOf("a", inUse, off), "gone": nil} {
 		objects := []client.Object{pvOf("ReadWriteOnce"), claimOf("pv"), attachmentTo("a", done)}
@@ -173,7 +174,8 @@ func TestPodsAreAskedForBeforeANodeIsOverruled(t *testing.T) {
 	}
 }
 
-// An attachment whose PersistentVolume is gone is found by its name: it holds the volume, and goes when it is not used.
+// An attachment whose PersistentVolume is gone is found by its name: it holds the volume, and ends when the volume
+// is unused.
 func TestTheVolumeIsKnownWithoutItsPersistentVolume(t *testing.T) {
 	again := pvOf("ReadWriteOnce")
 	again.Name = "again"
@@ -195,7 +197,7 @@ func TestTheVolumeIsKnownWithoutItsPersistentVolume(t *testing.T) {
 	}
 }
 
-// Attachments that others made are left alone, but a volume that they have is not given to a second node.
+// Attachments that others made are left alone, but their volume is not attached to a second node.
 func TestAttachmentsOfOthers(t *testing.T) {
 	theirs := attachmentTo("a", done, func(a *storagev1.VolumeAttachment) { a.Name = "theirs" })
 	b := newBench(t, server(pvOf("ReadWriteOnce"), claimOf("pv"), nodeOf("a"), nodeOf("b"), podOn("two", "b"), theirs))
@@ -205,7 +207,8 @@ func TestAttachmentsOfOthers(t *testing.T) {
 	}
 }
 
-// A Pod that has ended has no volume any more: it goes when the node does not use it, though the object exists.
+// A Pod that has ended no longer holds its volume: the volume is detached once the node does not use it, though
+// the Pod object exists.
 func TestThePodThatHasEnded(t *testing.T) {
 	for left, node := range map[int]*corev1.Node{0: nodeOf("a"), 1: nodeOf("a", inUse)} {
 		b := newBench(t, server(pvOf("ReadWriteOnce"), claimOf("pv"), podOn("one", "a", finished),

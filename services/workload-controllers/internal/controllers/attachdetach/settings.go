@@ -4,8 +4,8 @@ import "github.com/spf13/pflag"
 
 // Settings are the controller's flags.
 type Settings struct {
-	// KeepForever leaves a volume at a node that is not ready and still uses it, however long that takes, until
-	// somebody says that the node is off.
+	// KeepForever leaves a volume attached to a node that is not ready and still uses it, however long that takes,
+	// until a user declares the node to be off.
 	KeepForever bool
 }
 

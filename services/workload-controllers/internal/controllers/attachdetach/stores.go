@@ -17,9 +17,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/storeindex"
 )
 
-// The indexes of bound Pods by their claims; of claims by the PersistentVolume that they name; of PersistentVolumes by
-// the volume that they stand for and by its driver; of attachments by PersistentVolume, node and driver. Pods without
-// claims are in no index.
+// The indexes: bound Pods by claim and node; claims by the PersistentVolume that they name; PersistentVolumes by
+// their volume and driver; attachments by PersistentVolume, node and driver. Pods without claims are not indexed.
 const (
 	podsByClaim         = "attachdetach/claim"
 	podsByNode          = "attachdetach/node"
@@ -31,7 +30,7 @@ const (
 	attachmentsByDriver = "attachdetach/driver"
 )
 
-// stores are the caches that decisions are made from.
+// stores are the caches that the decisions read.
 type stores struct {
 	pods, claims, pvs, attachments, nodes, drivers toolscache.Indexer
 }
@@ -89,12 +88,12 @@ func (s *stores) index() error {
 	)
 }
 
-// pvName is the PersistentVolume that an attachment is of; empty where it is of none.
+// pvName returns the name of the attachment's PersistentVolume, or "".
 func pvName(a *storagev1.VolumeAttachment) string {
 	return ptr.Deref(a.Spec.Source.PersistentVolumeName, "")
 }
 
-// claimKeys are the keys of the claims that a Pod names, each once.
+// claimKeys returns the keys of the claims that a Pod names, each once.
 func claimKeys(pod *corev1.Pod) []string {
 	var keys []string
 	for _, name := range podview.ClaimNames(pod) {
@@ -104,14 +103,14 @@ func claimKeys(pod *corev1.Pod) []string {
 	return slices.Compact(keys)
 }
 
-// pvsOf are the PersistentVolumes that stand for a volume, in order.
+// pvsOf returns the PersistentVolumes of a volume, in order.
 func (s *stores) pvsOf(volume Volume) []*corev1.PersistentVolume {
 	found := storeindex.Find[corev1.PersistentVolume](s.pvs, pvsByVolume, string(volume.Name()))
 	slices.SortFunc(found, func(a, b *corev1.PersistentVolume) int { return cmp.Compare(a.Name, b.Name) })
 	return found
 }
 
-// pvsOfPod are the PersistentVolumes that the claims of a Pod name.
+// pvsOfPod returns the PersistentVolumes that the claims of a Pod name.
 func (s *stores) pvsOfPod(pod *corev1.Pod) []*corev1.PersistentVolume {
 	var pvs []*corev1.PersistentVolume
 	for _, key := range claimKeys(pod) {
@@ -124,7 +123,7 @@ func (s *stores) pvsOfPod(pod *corev1.Pod) []*corev1.PersistentVolume {
 	return pvs
 }
 
-// volumesOf are the volumes that the claims of a Pod have.
+// volumesOf returns the volumes that the claims of a Pod name.
 func (s *stores) volumesOf(pod *corev1.Pod) []Volume {
 	var volumes []Volume
 	for _, pv := range s.pvsOfPod(pod) {
@@ -135,7 +134,7 @@ func (s *stores) volumesOf(pod *corev1.Pod) []Volume {
 	return volumes
 }
 
-// volumeOfPV is the volume that the PersistentVolume of the name stands for.
+// volumeOfPV returns the volume of the PersistentVolume of the name.
 func (s *stores) volumeOfPV(name string) (Volume, bool) {
 	if pv := storeindex.Get[corev1.PersistentVolume](s.pvs, name); pv != nil {
 		return volumeOf(pv)
@@ -143,7 +142,7 @@ func (s *stores) volumeOfPV(name string) (Volume, bool) {
 	return Volume{}, false
 }
 
-// usersOf are the Pods that name one of the PersistentVolumes, by their claims or by the claim that it names.
+// usersOf returns the Pods that use one of the PersistentVolumes, through a claim that names it or that it names.
 func (s *stores) usersOf(pvs ...string) []User {
 	users := map[types.UID]User{}
 	for _, name := range pvs {
@@ -167,7 +166,7 @@ func (s *stores) usersOf(pvs ...string) []User {
 	return sorted
 }
 
-// claimsOf are the keys of the claims that name a PersistentVolume, and of the one that it names.
+// claimsOf returns the keys of the claims that name a PersistentVolume, and of the claim that it names.
 func (s *stores) claimsOf(name string, pv *corev1.PersistentVolume) []string {
 	var keys []string
 	for _, claim := range storeindex.Find[corev1.PersistentVolumeClaim](s.claims, claimsByPV, name) {
@@ -179,8 +178,8 @@ func (s *stores) claimsOf(name string, pv *corev1.PersistentVolume) []string {
 	return keys
 }
 
-// hasClaim reports whether a claim that the Pod names has the PersistentVolume, as both say. The claim of an ephemeral
-// volume must be the Pod's own.
+// hasClaim reports whether a claim that the Pod names and the PersistentVolume are bound to each other. The claim
+// of an ephemeral volume must be the Pod's own.
 func hasClaim(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) bool {
 	if claim == nil || pv == nil || pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID ||
 		claim.Spec.VolumeName != pv.Name {
@@ -192,7 +191,8 @@ func hasClaim(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, pv *corev1.P
 	})
 }
 
-// attachmentsOf are all attachments of a volume: those of its PersistentVolumes, and those of ones that are gone.
+// attachmentsOf returns all attachments of a volume: those of its PersistentVolumes, and those whose
+// PersistentVolume is gone.
 func (s *stores) attachmentsOf(volume Volume, pvs []*corev1.PersistentVolume) []*storagev1.VolumeAttachment {
 	var found []*storagev1.VolumeAttachment
 	for _, pv := range pvs {

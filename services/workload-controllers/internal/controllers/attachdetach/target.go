@@ -2,13 +2,13 @@ package attachdetach
 
 import "k8s.io/apimachinery/pkg/types"
 
-// target is what a pass is about: a volume, or a node and what is attached to it.
+// target is the subject of a pass: a volume, or a node and its attachments.
 type target struct {
 	volume Volume
 	node   string
 }
 
-// owner is who the writes about a target are held back for: no object has such a UID.
+// owner returns the UID under which the gate holds back the writes about a target; no object has such a UID.
 func (t target) owner() types.UID {
 	if t.node != "" {
 		return types.UID("node/" + t.node)

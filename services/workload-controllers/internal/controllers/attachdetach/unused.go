@@ -7,11 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// unused remembers since when no Pod has what is attached to a node. It begins anew with each term of leadership: time
-// in which nobody looked does not count. It is safe for concurrent use.
+// unused remembers since when no Pod has used an attachment. It starts afresh with each term of leadership: time
+// in which no controller looked does not count. It is safe for concurrent use.
 type unused struct {
 	mu sync.Mutex // guards since
-	// since is by node and attachment.
+	// since is indexed by node and attachment.
 	since map[string]map[types.UID]time.Time
 }
 

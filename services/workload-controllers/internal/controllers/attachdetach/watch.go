@@ -17,8 +17,8 @@ import (
 
 type queue = controller.Queue[target]
 
-// on calls wake with each object that is new, gone, or of which something that counts has changed; for the last, with
-// what it was too.
+// on calls wake with each object that is added, removed, or changed in a way that matters; after a change, with
+// its previous state too.
 func on[O client.Object](same func(before, now O) bool, wake func(O, queue)) handler.TypedFuncs[O, target] {
 	each := controller.Each(wake)
 	update := each.UpdateFunc
@@ -48,7 +48,7 @@ func (c *Controller) wakePod(pod *corev1.Pod, q queue) {
 	q.Add(target{node: pod.Spec.NodeName})
 }
 
-// onClaim wakes up what the Pods with the claim have to do with.
+// onClaim wakes up the volumes and nodes of the Pods that have the claim.
 func (c *Controller) onClaim() handler.TypedFuncs[*corev1.PersistentVolumeClaim, target] {
 	return on(func(before, now *corev1.PersistentVolumeClaim) bool {
 		return before.Spec.VolumeName == now.Spec.VolumeName
@@ -63,7 +63,7 @@ func (c *Controller) onClaim() handler.TypedFuncs[*corev1.PersistentVolumeClaim,
 	})
 }
 
-// onPV wakes up the volume, and the nodes that have attachments of it.
+// onPV wakes up the volume, and the nodes with attachments of it.
 func (c *Controller) onPV() handler.TypedFuncs[*corev1.PersistentVolume, target] {
 	return on(func(before, now *corev1.PersistentVolume) bool {
 		return before.Annotations[reservedFor] == now.Annotations[reservedFor] &&
@@ -81,7 +81,7 @@ func (c *Controller) onPV() handler.TypedFuncs[*corev1.PersistentVolume, target]
 	})
 }
 
-// onAttachment wakes up the node, and the volume, for which others may wait.
+// onAttachment wakes up the node, and the volume, since other nodes may wait for it.
 func (c *Controller) onAttachment() handler.TypedFuncs[*storagev1.VolumeAttachment, target] {
 	return on(func(before, now *storagev1.VolumeAttachment) bool {
 		return before.DeletionTimestamp.Equal(now.DeletionTimestamp) &&
@@ -100,7 +100,7 @@ func (c *Controller) onAttachment() handler.TypedFuncs[*storagev1.VolumeAttachme
 	})
 }
 
-// onNode wakes up a node when what it says of volumes changes, and the volumes of its Pods when it appears or may have
+// onNode wakes up a node when its reported volumes change, and the volumes of its Pods when it appears or may have
 // volumes again.
 func (c *Controller) onNode() handler.TypedFuncs[*corev1.Node, target] {
 	return on(func(before, now *corev1.Node) bool {
