@@ -10,7 +10,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/app"
 )
 
-// Config is what the controllers need. Only REST must be set.
+// Config is the configuration of the controllers. Only REST must be set.
 type Config = app.Config
 
 // Start starts the controllers, which run until ctx ends or the handle is stopped.
@@ -18,8 +18,8 @@ func Start(ctx context.Context, c Config) *daemon.Handle {
 	return daemon.Go(ctx, func(ctx context.Context) error { return app.Run(ctx, c) })
 }
 
-// Rules are all that the named controllers do at the apiserver; without names, all of them.
+// Rules returns the access that the named controllers need at the apiserver; without names, that of all controllers.
 func Rules(names ...string) []rbacv1.PolicyRule { return app.Rules(names...) }
 
-// Controllers are the names of all controllers.
+// Controllers returns the names of all controllers.
 func Controllers() []string { return app.Controllers() }

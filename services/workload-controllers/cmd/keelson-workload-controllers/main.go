@@ -1,5 +1,5 @@
-// Command keelson-workload-controllers reconciles workloads: Deployments, ReplicaSets and what their Pods stand on.
-// As `keelson-workload-controllers leases` it reports whether its Leases are held.
+// Command keelson-workload-controllers reconciles workloads: Deployments, ReplicaSets and the objects that their
+// Pods need. Called as `keelson-workload-controllers leases` it reports whether its Leases are held.
 package main
 
 import (

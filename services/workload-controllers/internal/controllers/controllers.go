@@ -1,4 +1,4 @@
-// Package controllers is the one list of all controllers of this service.
+// Package controllers lists all controllers of this service.
 package controllers
 
 import (
@@ -39,14 +39,14 @@ import (
 
 // Options are what the controllers are built with.
 type Options struct {
-	// RootCA is the PEM bundle that rootca and trustbundle publish; without one those controllers do not exist.
+	// RootCA is the PEM bundle that rootca and trustbundle publish; without it these controllers do not exist.
 	RootCA        []byte
 	Endpoint      endpoint.Options
 	EndpointSlice endpointslice.Options
 	Mirroring     endpointslicemirroring.Options
 	// Concurrent is how many objects each controller works on at once.
 	Concurrent int
-	// Volumes answers for PersistentVolumes; nil: nobody asks.
+	// Volumes answers questions about PersistentVolumes; nil if no one asks.
 	Volumes *persistentvolume.Volumes
 	// Autoscaling are the settings of horizontalpodautoscaler.
 	Autoscaling horizontalpodautoscaler.Settings
@@ -54,9 +54,9 @@ type Options struct {
 	CronJob cronjob.Settings
 	// AttachDetach are the settings of attachdetach.
 	AttachDetach attachdetach.Settings
-	// NodeIPAM are the settings of nodeipam; without a range that controller does not exist.
+	// NodeIPAM are the settings of nodeipam; without a range this controller does not exist.
 	NodeIPAM nodeipam.Settings
-	// Signing is the authority of csrsigning; without one that controller does not exist.
+	// Signing is the authority of csrsigning; without it this controller does not exist.
 	Signing signers.Files
 }
 
@@ -99,13 +99,13 @@ func All(o Options) []controller.Registration {
 	return all
 }
 
-// Whole are options with which every controller exists; they say what there can be, and are of no use to run it.
+// Whole returns options with which every controller exists. They serve to list the controllers, not to run them.
 func Whole() Options {
 	return Options{RootCA: []byte("any"), NodeIPAM: nodeipam.Settings{ClusterCIDRs: []string{"10.244.0.0/16"}},
 		Signing: signers.Files{Certificate: "any", Key: "any"}}
 }
 
-// Names returns the names of all controllers that there can be, sorted.
+// Names returns the names of all possible controllers, sorted.
 func Names() []string {
 	var names []string
 	for _, r := range All(Whole()) {
@@ -114,7 +114,7 @@ func Names() []string {
 	return names
 }
 
-// Select returns the controllers that a list of names asks for: "*" stands for all, "-name" takes one away again.
+// Select returns the controllers that a list of names selects: "*" selects all, "-name" excludes one.
 func Select(all []controller.Registration, names []string) []controller.Registration {
 	wanted := slices.Contains(names, "*")
 	return slices.DeleteFunc(slices.Clone(all), func(r controller.Registration) bool {
@@ -122,7 +122,7 @@ func Select(all []controller.Registration, names []string) []controller.Registra
 	})
 }
 
-// Validate says which of the names is of no controller.
+// Validate returns an error for a name that belongs to no controller.
 func Validate(names []string) error {
 	for _, name := range names {
 		if name != "*" && !slices.Contains(Names(), strings.TrimPrefix(name, "-")) {

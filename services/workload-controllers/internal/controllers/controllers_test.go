@@ -84,8 +84,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Every controller says what it may do; none may do anything to Secrets, or everything to anything, but that quotas
-// count objects of any kind (decision 0008), and in the groups of metrics the resources are the metrics' names.
+// Every controller declares its rules; none has rights to Secrets or to everything, except that quotas count objects
+// of any kind (decision 0008), and that in the metrics API groups the resources are the metrics' names.
 func TestRulesAreDeclared(t *testing.T) {
 	for _, r := range All(Whole()) {
 		if len(r.Rules) == 0 {
@@ -106,13 +106,13 @@ func TestRulesAreDeclared(t *testing.T) {
 	}
 }
 
-// Whoever makes objects that a quota may refuse goes on when the quota changes.
+// A controller that creates objects which a quota may refuse continues when the quota changes.
 func TestWhoCreatesWaitsForQuotas(t *testing.T) {
 	for _, r := range All(Whole()) {
 		creates, waits := false, false
 		for _, rule := range r.Rules {
-			// Volumes, their attachments and bundles are of no namespace, events nobody waits for, and reviews are not
-			// stored.
+			// PersistentVolumes, VolumeAttachments and ClusterTrustBundles are cluster-scoped, no controller waits for
+			// events, and reviews are not stored.
 			if slices.Contains(rule.Verbs, "create") && !slices.Contains(rule.Resources, "events") &&
 				!slices.Contains(rule.Resources, "clustertrustbundles") &&
 				!slices.Contains(rule.Resources, "persistentvolumes") &&

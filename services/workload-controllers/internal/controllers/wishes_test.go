@@ -34,8 +34,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/replicas"
 )
 
-// wishes decide for each controller, by name, about an object whose numbers are anything up to the largest and of which
-// a handful exists.
+// wishes holds, for each controller by name, a decision about an object whose numbers are arbitrary, up to the
+// largest, while only a handful of its dependents exists.
 var wishes = map[string]func(*wild) any{
 	"cronjob":                 (*wild).cronJob,
 	"daemonset":               (*wild).daemonSet,
@@ -48,22 +48,22 @@ var wishes = map[string]func(*wild) any{
 	"statefulset":             (*wild).statefulSet,
 }
 
-// countless are the controllers whose objects name no number of things to make.
+// countless are the controllers whose objects name no number of objects to create.
 var countless = []string{"attachdetach", "csrapproving", "csrcleaner", "csrsigning", "endpoint", "endpointslice",
 	"endpointslicemirroring", "ephemeralvolume", "nodeipam", "persistentvolume", "resourceclaim", "resourcequota",
 	"rootca", "serviceaccount", "servicecidr", "trustbundle"}
 
 const (
-	// passes are as many that one that walks over all that is wished for does not come to an end in a test's time.
+	// passes is large enough that a pass which loops over all the objects wished for does not end within a test's time.
 	passes = 1000
-	// mostEffects is what one pass may create, each with two claims, and delete, and some for the handful that exists.
+	// mostEffects is what one pass may create, each with two claims, and delete, plus some for the handful that exists.
 	mostEffects = 500*(1+2) + 500 + 100
 	// mostBytes is what one pass may allocate, several times what mostEffects take.
 	mostBytes = 64 << 20
 )
 
-// DEP-157, SET-050, JOB-032: what a pass costs follows from what exists and from the bound of a pass, whatever number
-// is wished for; and no number in a plan has overflown.
+// DEP-157, SET-050, JOB-032: the cost of a pass depends on what exists and on the bound of a pass, not on the number
+// wished for; and no number in a plan has overflowed.
 func TestPassesAreBoundedWhateverIsWished(t *testing.T) {
 	if got := slices.Sorted(maps.Keys(wishes)); !slices.Equal(slices.Sorted(slices.Values(append(got, countless...))),
 		Names()) {
@@ -90,13 +90,13 @@ func TestPassesAreBoundedWhateverIsWished(t *testing.T) {
 	}
 }
 
-// checked is what there is in a plan.
+// checked is the content of a plan.
 type checked struct {
 	effects  int
 	negative string
 }
 
-// opaque is what effects are about: what is in it was not decided.
+// opaque are the types that effects are about: their content was not decided.
 var opaque = []reflect.Type{
 	reflect.TypeFor[corev1.Pod](),
 	reflect.TypeFor[corev1.PersistentVolumeClaim](),
@@ -125,7 +125,7 @@ func (c *checked) walk(path string, v reflect.Value) {
 			c.walk(path+"."+v.Type().Field(i).Name, v.Field(i))
 		}
 	case reflect.Int32, reflect.Int64, reflect.Int:
-		if v.Int() < -1 { // which stands for none
+		if v.Int() < -1 { // -1 means none
 			c.negative = fmt.Sprint(path, "=", v.Int())
 		}
 	}
@@ -149,7 +149,7 @@ var (
 	template = reflect.TypeFor[corev1.PodTemplateSpec]()
 )
 
-// fill sets every number of a spec, those of new fields among them.
+// fill sets every number of a spec, including those of new fields.
 func (w *wild) fill(v reflect.Value) {
 	switch {
 	case v.Type() == numbers:
@@ -190,7 +190,7 @@ var (
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}
 )
 
-// pod is one in any state.
+// pod returns a Pod in a random state.
 func (w *wild) pod(name string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: meta(name), Spec: pods.Spec}
 	pod.Labels = maps.Clone(selector.MatchLabels)
@@ -217,7 +217,7 @@ func (w *wild) statefulSet() any {
 	}
 	w.spec(&set.Spec)
 	in := statefulset.Input{Now: now, Set: set, Claims: map[string]*corev1.PersistentVolumeClaim{}}
-	if w.IntN(2) == 0 { // or else the first pass, in which there is no revision
+	if w.IntN(2) == 0 { // otherwise this is the first pass, without a revision
 		in.Revisions = append(in.Revisions, statefulset.Decide(in).History.Create)
 	}
 	for range w.IntN(6) {
@@ -304,7 +304,7 @@ func (w *wild) deployment() any {
 		set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d,
 			appsv1.SchemeGroupVersion.WithKind("Deployment"))}
 		w.spec(&set.Spec)
-		// What there is may not sum up to more than there can be.
+		// The existing replicas must not sum up to more than can exist.
 		set.Status = appsv1.ReplicaSetStatus{Replicas: min(w.number(), *set.Spec.Replicas, math.MaxInt32/4),
 			ObservedGeneration: int64(w.IntN(2))}
 		set.Status.ReadyReplicas = set.Status.Replicas

@@ -1,5 +1,6 @@
-// Package csrapproving approves what nodes ask for, and who may ask for it in their place: the client certificates of
-// nodes. What anybody else asks for, and the certificates by which nodes serve, people approve.
+// Package csrapproving approves requests for the client certificates of nodes, made by the nodes or by users with the
+// right to request them for nodes. Users approve all other requests, including those for the nodes' serving
+// certificates.
 //
 //	decide.go           which requests are approved (pure)
 //	decide_explain.go   the explanation of a decision (pure)

@@ -11,17 +11,17 @@ import (
 	"keelson.dev/services/workload-controllers/internal/signers"
 )
 
-// lookAgain is how long a request that nobody may have approved waits for the next look: roles may be bound later.
+// lookAgain is when to check a request again whose requester lacks the right: roles may be bound later.
 const lookAgain = time.Minute
 
-// form is a kind of request that is approved with nobody looking, if who makes it has a right.
+// form is a kind of request that is approved automatically if the requester has a right.
 type form struct {
-	// subresource of certificatesigningrequests is what the right is to, with the verb create.
+	// subresource is the subresource of certificatesigningrequests that the requester needs the verb create on.
 	subresource string
 	message     string
 }
 
-// The forms: a node that renews its certificate, and somebody who asks for that of a node.
+// The forms: a node that renews its certificate, and a requester that asks for a node's certificate.
 var (
 	selfNodeClient = form{"selfnodeclient",
 		"Auto approving self kubelet client certificate after SubjectAccessReview."}
@@ -33,7 +33,7 @@ type csr = certificatesv1.CertificateSigningRequest
 // Input is all that a decision depends on. Decide changes none of it.
 type Input struct {
 	Request *csr
-	// Allowed are the subresources, of those that formsOf has asked about, to which who made the request has the right.
+	// Allowed are the subresources among those of formsOf that the requester has the right to.
 	Allowed map[string]bool
 	Now     time.Time
 }
@@ -42,14 +42,14 @@ type Input struct {
 type Plan struct {
 	// Approve is the condition to add; nil: none.
 	Approve *certificatesv1.CertificateSigningRequestCondition
-	// Lacks are the rights of which one would do.
+	// Lacks are the rights of which any one would suffice.
 	Lacks []string
 	// After is when to look again; 0: when something changes.
 	After time.Duration
 }
 
-// formsOf are those of a request that nobody has decided about, the one that is most its own first. Of what is for
-// others to approve there are none.
+// formsOf returns the forms of an undecided request, selfNodeClient first. It returns none for a request that users
+// must approve.
 func formsOf(r *csr) []form {
 	if len(r.Status.Certificate) > 0 || r.Spec.SignerName != certificatesv1.KubeAPIServerClientKubeletSignerName ||
 		decided(r) {
@@ -75,7 +75,7 @@ func decided(r *csr) bool {
 	return false
 }
 
-// Decide approves a request whose maker has the right to one of its forms.
+// Decide approves a request whose requester has the right to one of its forms.
 func Decide(in Input) Plan {
 	var plan Plan
 	for _, f := range formsOf(in.Request) {

@@ -15,7 +15,7 @@ import (
 
 var now = time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
 
-// asking is what a node that asks for itself sends, edited.
+// asking returns the request of a node for its own certificate, edited.
 func asking(t *testing.T, user string, groups []string, edits ...func(*csr)) *csr {
 	t.Helper()
 	r := &certificatesv1.CertificateSigningRequest{
@@ -42,8 +42,8 @@ func told(kind certificatesv1.RequestConditionType) func(*csr) {
 	}
 }
 
-// What is approved with nobody looking is a client certificate of a node, for that node or for who may ask in its
-// place.
+// Only client certificates of nodes are approved automatically, for the node or for a requester with the right to
+// ask for it.
 func TestDecide(t *testing.T) {
 	nodes := []string{"system:nodes"}
 	const own, both, node = "selfnodeclient", "selfnodeclient nodeclient", "nodeclient"

@@ -13,7 +13,7 @@ import (
 	"keelson.dev/kit/pass"
 )
 
-// Controller approves requests. It needs no gate: each write carries the version that it is about.
+// Controller approves requests. It needs no gate: each write carries the resource version that it is about.
 type Controller struct{ client client.Client }
 
 // steps are what a pass over a request consists of.
@@ -45,7 +45,7 @@ func (c *Controller) observe(ctx context.Context, r *csr) (Input, bool, error) {
 	return in, true, nil
 }
 
-// mayCreate asks the apiserver about who made the request.
+// mayCreate asks the apiserver whether the requester has the right to create the subresource.
 func (c *Controller) mayCreate(ctx context.Context, spec *certificatesv1.CertificateSigningRequestSpec,
 	subresource string) (bool, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{

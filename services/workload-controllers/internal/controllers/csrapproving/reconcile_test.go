@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// The apiserver is asked about who made the request, and nothing is approved while it does not answer.
+// The controller asks the apiserver about the requester, and approves nothing while the apiserver does not answer.
 func TestReconcile(t *testing.T) {
 	request := asking(t, "system:node:n1", []string{"system:nodes"}, by("ann"))
 	request.Spec.UID, request.Spec.Groups = "u1", []string{"bootstrappers"}

@@ -1,6 +1,6 @@
-// Package csrcleaner takes away requests for certificates that have had their time.
+// Package csrcleaner deletes expired requests for certificates.
 //
-//	decide.go           when a request goes (pure)
+//	decide.go           when a request is deleted (pure)
 //	decide_explain.go   the explanation of a decision (pure)
 //	controller.go       what it reads and writes, what wakes a request up, and the pass
 package csrcleaner
@@ -40,7 +40,7 @@ func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
 		Runnable()
 }
 
-// Controller deletes requests. It needs no gate: each delete carries the version that it is about.
+// Controller deletes requests. It needs no gate: each delete carries the resource version that it is about.
 type Controller struct{ writer *write.Writer }
 
 // steps are what a pass over a request consists of.

@@ -8,7 +8,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 )
 
-// How long requests are kept: those that are decided about for people to read, those that are not for people to decide.
+// How long requests are kept: decided ones, for users to read, and undecided ones.
 const (
 	decidedFor = time.Hour
 	pendingFor = 24 * time.Hour
@@ -24,15 +24,16 @@ type Input struct {
 
 // Plan is what one pass does.
 type Plan struct {
-	// Due is when the request goes, Because why; zero for one that is kept until that changes.
+	// Due is when the request is deleted, Because is the reason; both are zero for a request that is kept until it
+	// changes.
 	Due     time.Time
 	Because string
-	// Delete says that the time has come, After how long it is until then.
+	// Delete says that the request is due now; otherwise After is how long until then.
 	Delete bool
 	After  time.Duration
 }
 
-// Decide says when a request goes. One that is approved stays until its signer has issued the certificate.
+// Decide returns when a request is deleted. An approved request stays until its signer has issued the certificate.
 func Decide(in Input) Plan {
 	var plan Plan
 	until := func(due time.Time, because string) {
@@ -64,13 +65,13 @@ func Decide(in Input) Plan {
 	}
 	plan.Delete = plan.Due.Before(in.Now)
 	if !plan.Delete {
-		// What is due at this very moment is not over yet.
+		// A request is not yet overdue at the very moment that it is due.
 		plan.After = plan.Due.Sub(in.Now) + time.Second
 	}
 	return plan
 }
 
-// expires is when an issued certificate ends; zero if there is none.
+// expires returns when an issued certificate expires; zero if there is none.
 func expires(text []byte) time.Time {
 	block, _ := pem.Decode(text)
 	if block == nil {

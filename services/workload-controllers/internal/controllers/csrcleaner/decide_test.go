@@ -17,7 +17,7 @@ import (
 
 var now = time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
 
-// issued is a certificate that ends then.
+// issued returns a certificate with the end.
 func issued(t *testing.T, end time.Time) []byte {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
@@ -91,7 +91,7 @@ func TestDecide(t *testing.T) {
 				t.Errorf("deletes %v because %s, looks again after %s; want %q, %s", plan.Delete, plan.Because,
 					plan.After, row.want, row.after)
 			}
-			// When it looks again, the time has come.
+			// When the controller looks again, the request is due.
 			if in.Now = now.Add(plan.After); plan.After > 0 && !Decide(in).Delete {
 				t.Errorf("after %s it does nothing", plan.After)
 			}

@@ -1,5 +1,5 @@
-// Package csrsigning issues what the signers of Kubernetes issue, as soon as somebody has approved it: client
-// certificates, and the client and serving certificates of nodes. It exists where the daemon is given an authority.
+// Package csrsigning issues the certificates of Kubernetes' built-in signers, once their requests are approved: client
+// certificates, and the client and serving certificates of nodes. It exists only if the daemon has a signing authority.
 //
 //	decide.go           what is signed, and what is refused (pure)
 //	decide_explain.go   the explanation of a decision (pure)

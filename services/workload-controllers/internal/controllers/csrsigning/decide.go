@@ -14,7 +14,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/signers"
 )
 
-// reasonRefused is why a request has failed that its signer's rules forbid.
+// reasonRefused is the reason of the condition Failed of a request that the signer's rules forbid.
 const reasonRefused = "SignerValidationFailure"
 
 type csr = certificatesv1.CertificateSigningRequest
@@ -22,26 +22,27 @@ type csr = certificatesv1.CertificateSigningRequest
 // Input is all that a decision depends on. Decide changes none of it.
 type Input struct {
 	Request *csr
-	// Authority is the certificate of who signs, Longest how long what it signs lasts at most.
+	// Authority is the certificate of the signing authority, Longest the longest lifetime of a certificate that it
+	// signs.
 	Authority *x509.Certificate
 	Longest   time.Duration
-	// Serial is the number of the certificate, if there will be one.
+	// Serial is the serial number for the certificate, if one is signed.
 	Serial *big.Int
 	Now    time.Time
 }
 
 // Plan is what one pass does: at most one of the three is set.
 type Plan struct {
-	// Certificate is what is signed for Key.
+	// Certificate is the certificate to sign for Key.
 	Certificate *x509.Certificate
 	Key         any
 	// Fail is the condition of a request that the signer's rules forbid.
 	Fail *certificatesv1.CertificateSigningRequestCondition
-	// Expired says that the authority may sign nothing any more, or not yet.
+	// Expired says that the authority's certificate has expired or is not valid yet.
 	Expired bool
 }
 
-// isDue reports whether a request waits for one of the signers here: it is approved, and has neither failed nor got its
+// isDue reports whether a request waits for one of these signers: it is approved, and has neither failed nor got its
 // certificate.
 func isDue(r *csr) bool {
 	return r.DeletionTimestamp == nil && slices.Contains(signers.Names(), r.Spec.SignerName) &&
@@ -55,8 +56,8 @@ func has(r *csr, kind certificatesv1.RequestConditionType) bool {
 	})
 }
 
-// Decide signs what is approved and allowed. What has been approved but is not allowed has failed for good: what is
-// asked for does not change.
+// Decide signs an approved request that the rules allow. An approved request that they forbid fails for good: its
+// spec does not change.
 func Decide(in Input) Plan {
 	r := in.Request
 	if !isDue(r) {

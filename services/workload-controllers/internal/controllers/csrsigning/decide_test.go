@@ -29,7 +29,7 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-// asking is an approved request for a client certificate, edited.
+// asking returns an approved request for a client certificate, edited.
 func asking(t *testing.T, edits ...func(*csr)) *csr {
 	t.Helper()
 	r := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "asked"},
@@ -54,7 +54,7 @@ func told(kind certificatesv1.RequestConditionType) func(*csr) {
 
 func unapproved(r *csr) { r.Status.Conditions = nil }
 
-// Nothing is signed that is not approved, and nothing that the rules forbid, whoever has approved it.
+// No unapproved request is signed, and none that the rules forbid, whoever approved it.
 func TestDecide(t *testing.T) {
 	const signs, refuses = "signs its certificate, which ends at 2026-01-10T12:55:00Z", "lets it fail: "
 	for _, row := range []struct {

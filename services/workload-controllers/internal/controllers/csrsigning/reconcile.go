@@ -13,8 +13,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
-// Controller signs. It needs no gate: each write carries the version that it is about, and a certificate that is not
-// written is nobody's.
+// Controller signs requests. It needs no gate: each write carries the resource version that it is about, and a
+// certificate that is not written reaches no one.
 type Controller struct {
 	files  signers.Files
 	writer *write.Writer
@@ -31,7 +31,7 @@ func (c *Controller) steps() *pass.Steps[*csr, Input, Plan] {
 	}
 }
 
-// observe reads the authority only where there is something to sign, and then anew: its files may be replaced.
+// observe reads the authority only if there is a request to sign, and reads it each time: its files may be replaced.
 func (c *Controller) observe(_ context.Context, r *csr) (Input, bool, error) {
 	in := Input{Request: r, Longest: c.files.Longest, Now: time.Now()}
 	if !isDue(r) {

@@ -22,7 +22,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
-// authority writes the files of one that ends then.
+// authority writes the files of an authority whose certificate has that end.
 func authority(t *testing.T, files signers.Files, end time.Time) {
 	t.Helper()
 	key := newKey(t)
@@ -51,7 +51,7 @@ func authority(t *testing.T, files signers.Files, end time.Time) {
 	}
 }
 
-// It signs with the authority that there is when it signs, and writes nothing while there is none that may.
+// It signs with the authority that the files hold at the time, and writes nothing while there is no valid authority.
 func TestReconcile(t *testing.T) {
 	good := asking(t)
 	good.Name = "good"

@@ -1,10 +1,10 @@
-// Package resourcequota counts what is used of each ResourceQuota. Admission charges the quotas for what is made; the
-// controller takes off what is gone, and corrects what was charged and never came.
+// Package resourcequota counts the usage of each ResourceQuota. Admission charges the quotas for new objects; the
+// controller releases what deleted objects used, and corrects charges for objects that were never created.
 //
-//	decide.go           what a quota's status must be, from what was counted (pure)
+//	decide.go           what a quota's status must be, given the counted usage (pure)
 //	decide_explain.go   the explanation of a decision
-//	ledger.go           what objects take of the quotas, kept by what changes
-//	kinds.go            the watches of what some quota counts
+//	ledger.go           the usage of the quotas, updated by each change of an object
+//	kinds.go            the watches of the kinds that quotas count
 //	reconcile.go        observe, apply
 //	controller.go       what it reads and writes, and what wakes a quota up
 package resourcequota
@@ -32,7 +32,7 @@ import (
 // Name is the controller's folder, half of its Lease's name, and its field manager.
 const Name = "resourcequota"
 
-// delay is how long a change waits for others of the same quota, so that a burst of them costs one write.
+// delay is how long a change waits for other changes of the same quota, so that a burst costs one write.
 const delay = 300 * time.Millisecond
 
 // Registration describes the controller. concurrent is how many quotas it works on at once.
@@ -41,7 +41,7 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 		Name:     Name,
 		Explains: []string{"ResourceQuota"},
 		Rules: []rbacv1.PolicyRule{
-			// A quota may count objects of any kind, also of kinds that are added later.
+			// A quota may count objects of any kind, including kinds that are added later.
 			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"list", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"resourcequotas/status"}, Verbs: []string{"update"}},
 		},
@@ -63,14 +63,14 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 		Watch(source.Kind(s.Cache, &corev1.ResourceQuota{}, wake.Self(c.open, c.forget)),
 			&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod,
 				Delay: func(podset.Change) time.Duration { return delay }}).
-		// Nothing is counted after the term.
+		// After the term nothing is watched.
 		Last(func() { c.kinds.Keep(context.Background(), nil) }).
 		Runnable()
 }
 
 func (c *Controller) open(q *corev1.ResourceQuota) { c.ledger.Open(q, c.now()) }
 
-// forget drops what is remembered about a quota that is gone, and watches what it alone counted no more.
+// forget drops what is remembered about a deleted quota, and stops the watches that only it needed.
 func (c *Controller) forget(q *corev1.ResourceQuota) {
 	c.ledger.Close(q)
 	c.gate.Forget(q.UID)
@@ -86,7 +86,7 @@ func (c *Controller) forget(q *corev1.ResourceQuota) {
 	c.kinds.Keep(context.Background(), needed)
 }
 
-// times are when something was last done for each object. It is safe for concurrent use.
+// times records when something was last done for each object. It is safe for concurrent use.
 type times struct {
 	mu sync.Mutex // guards at
 	at map[types.UID]time.Time

@@ -10,12 +10,13 @@ import (
 )
 
 const (
-	// inFlight is longer than any request to the apiserver lives (60 s) and any watch lags unnoticed (45 s): what was
-	// charged is seen by then, or never.
+	// inFlight is longer than any request to the apiserver lives (60 s) and longer than a watch may lag unnoticed (45
+	// s): an object that was charged is seen within it, or was never created.
 	inFlight = 2 * time.Minute
-	// resync is how often all objects are counted anew.
+	// resync is how often all objects are recounted.
 	resync = 5 * time.Minute
-	// relook is how often a kind is looked for that nobody serves yet: until it is found, admission lets none of it in.
+	// relook is how often to look for a kind that is not served yet: until it is found, admission lets none of its
+	// objects in.
 	relook = 10 * time.Second
 )
 
@@ -23,12 +24,12 @@ const (
 type Input struct {
 	Now   time.Time
 	Quota *corev1.ResourceQuota
-	// Counted is what the objects that are there take, by every name that can be counted. Released is what objects
-	// have given back since it was last taken off.
+	// Counted is the usage of the existing objects, by every name that can be counted. Released is what objects have
+	// released since the last write of the status.
 	Counted, Released corev1.ResourceList
-	// Raised is when admission last charged the quota, as far as is known.
+	// Raised is when admission last charged the quota, as far as the controller knows.
 	Raised time.Time
-	// Overdue is when the next Pod counts no more though it is still there; the zero time if there is none.
+	// Overdue is when the next Pod stops counting although it still exists; zero if there is no such Pod.
 	Overdue time.Time
 }
 
@@ -40,9 +41,10 @@ type Plan struct {
 	Wake time.Time
 }
 
-// Decide says what the quota's status must be. Admission charges a quota before the object is there, so that what is
-// charged and not counted may be on its way: only what objects have given back is taken off at once, and the rest when
-// no request can be on its way any more. So the quota is never exceeded, whatever comes at the same time.
+// Decide returns what the quota's status must be. Admission charges a quota before the object exists, so a charge
+// that is not counted yet may belong to an object on its way: only what objects have released is taken off at once,
+// and the rest once no request can be on its way any more. So the quota is never exceeded, even by concurrent
+// requests.
 func Decide(in Input) Plan {
 	plan := Plan{Wake: in.Now.Add(resync)}
 	plan.Status = corev1.ResourceQuotaStatus{Hard: in.Quota.Spec.Hard.DeepCopy(), Used: corev1.ResourceList{}}
@@ -76,7 +78,7 @@ func (p *Plan) wakeAt(t time.Time) {
 	}
 }
 
-// rose reports whether one of the amounts is more than it was.
+// rose reports whether one of the amounts has grown.
 func rose(before, after corev1.ResourceList) bool {
 	for name, amount := range after {
 		if was, known := before[name]; !known || amount.Cmp(was) > 0 {
@@ -86,7 +88,7 @@ func rose(before, after corev1.ResourceList) bool {
 	return false
 }
 
-// taken is what an object of this usage takes of a quota, by the quota's own names.
+// taken returns how much of a quota an object with this usage takes, by the names in the quota.
 func taken(spec *corev1.ResourceQuotaSpec, usage corev1.ResourceList, scopes quota.Scopes) corev1.ResourceList {
 	if !scopes.In(spec) {
 		return nil
@@ -109,7 +111,7 @@ func minus(a, b resource.Quantity) resource.Quantity {
 	return rest
 }
 
-// add adds amounts to a list, and subtract takes them off; neither changes the amounts that were there.
+// add adds amounts to a list, and subtract subtracts them; neither changes the original quantities.
 func add(to, amounts corev1.ResourceList) {
 	for name, amount := range amounts {
 		sum := to[name].DeepCopy()

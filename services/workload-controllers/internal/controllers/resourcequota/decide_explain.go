@@ -10,7 +10,7 @@ import (
 	"keelson.dev/kit/explain"
 )
 
-// tell puts into words what a decision came to.
+// tell explains a decision.
 func tell(in Input, plan Plan) explain.Account {
 	a := explain.Account{Settled: "there is room for more of all that it bounds"}
 	if !apiequality.Semantic.DeepEqual(in.Quota.Status, plan.Status) {

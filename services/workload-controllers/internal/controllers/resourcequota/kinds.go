@@ -21,16 +21,16 @@ import (
 	"keelson.dev/kit/quota"
 )
 
-// syncTimeout bounds the wait for the objects of a kind; it is tried again.
+// syncTimeout bounds the wait for the objects of a kind; the pass is retried.
 const syncTimeout = 10 * time.Second
 
-// Kinds watches the objects, other than Pods, that some quota counts: Services and claims, of devices too, whole, of
-// all else only the metadata.
+// Kinds watches the objects other than Pods that quotas count: Services, PersistentVolumeClaims and ResourceClaims
+// whole, all other kinds by their metadata only.
 type Kinds struct {
 	cache  cache.Cache
 	mapper meta.RESTMapper
 	live   client.Reader
-	// changed is called with an object that is there, gone with one that is not any more.
+	// changed is called with an object that was added or changed, gone with one that was deleted.
 	changed, gone func(kind schema.GroupResource, object client.Object)
 
 	mu      sync.Mutex // guards what follows
@@ -43,7 +43,7 @@ type watched struct {
 	registration toolscache.ResourceEventHandlerRegistration
 }
 
-// Ensure returns when all objects of the kind have been seen. It returns false for a kind that is not served.
+// Ensure waits until all objects of the kind have been seen. It returns false for a kind that is not served.
 func (k *Kinds) Ensure(ctx context.Context, kind schema.GroupResource) (bool, error) {
 	k.mu.Lock()
 	w := k.watched[kind]
@@ -133,7 +133,7 @@ func (k *Kinds) Visit(namespace string, visit func(schema.GroupResource, client.
 	return nil
 }
 
-// Keep ends the watches of kinds that no quota counts any more. With none it ends all.
+// Keep stops the watches of kinds that are not needed; nil stops all.
 func (k *Kinds) Keep(ctx context.Context, needed map[schema.GroupResource]bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -141,7 +141,7 @@ func (k *Kinds) Keep(ctx context.Context, needed map[schema.GroupResource]bool) 
 		if needed[kind] {
 			continue
 		}
-		// Both fail only for what is not watched anyway.
+		// Both fail only for an object that is not watched anyway.
 		_ = w.informer.RemoveEventHandler(w.registration)
 		if _, own := w.object.(*metav1.PartialObjectMetadata); own {
 			_ = k.cache.RemoveInformer(ctx, w.object)

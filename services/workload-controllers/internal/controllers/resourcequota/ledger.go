@@ -14,11 +14,11 @@ import (
 type item struct {
 	usage  corev1.ResourceList
 	scopes quota.Scopes
-	// overdue is when a Pod counts no more though it is still there.
+	// overdue is when a Pod stops counting although it still exists.
 	overdue time.Time
 }
 
-// account is what the objects of a namespace take of one quota.
+// account is what the objects of a namespace use of one quota.
 type account struct {
 	spec              *corev1.ResourceQuotaSpec
 	counted, released corev1.ResourceList
@@ -26,15 +26,15 @@ type account struct {
 	raised            time.Time
 }
 
-// book has the objects of one namespace and its quotas.
+// book holds the objects and the quotas of one namespace.
 type book struct {
 	items    map[types.UID]item
 	overdue  map[types.UID]time.Time
 	accounts map[string]*account
 }
 
-// Ledger keeps, by what changes, what the objects of namespaces with quotas take of them. It is safe for concurrent
-// use.
+// Ledger keeps the usage of the quotas of all namespaces, updated by each change of an object. It is safe for
+// concurrent use.
 type Ledger struct {
 	mu    sync.Mutex // guards what follows
 	books map[string]*book
@@ -50,7 +50,7 @@ func (l *Ledger) Keeps(namespace string) bool {
 	return l.books[namespace] != nil
 }
 
-// Open takes in a quota as it is now.
+// Open adds or updates a quota.
 func (l *Ledger) Open(q *corev1.ResourceQuota, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +72,7 @@ func (l *Ledger) Open(q *corev1.ResourceQuota, now time.Time) {
 		a.spec = &q.Spec
 		return
 	}
-	// What a quota counts of scopes never changes, but what it counts does.
+	// The scopes of a quota never change, but the names in its spec.hard do.
 	a.spec, a.counted, a.released = &q.Spec, corev1.ResourceList{}, corev1.ResourceList{}
 	for _, i := range b.items {
 		add(a.counted, taken(a.spec, i.usage, i.scopes))
@@ -88,7 +88,7 @@ func sameNames(a, b corev1.ResourceList) bool {
 	return len(a) == len(b)
 }
 
-// Close forgets a quota that is gone.
+// Close removes a deleted quota.
 func (l *Ledger) Close(q *corev1.ResourceQuota) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,23 +102,22 @@ func (l *Ledger) Close(q *corev1.ResourceQuota) {
 	}
 }
 
-// Put takes in an object as it is now, and Remove one that is gone. Both return the quotas that it makes a difference
-// to.
+// Put records the current state of an object. It returns the quotas that the change affects.
 func (l *Ledger) Put(namespace string, uid types.UID, i item) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.books[namespace].put(uid, i)
 }
 
-// Remove takes out an object that is gone.
+// Remove removes a deleted object. It returns the quotas that the change affects.
 func (l *Ledger) Remove(namespace string, uid types.UID) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.books[namespace].remove(uid)
 }
 
-// Refill takes in all objects of a namespace. Nothing else is taken in while list looks at them, so that what it has
-// seen is not older than what the ledger knows.
+// Refill replaces all objects of a namespace. It locks the ledger while list runs, so that list never sees an older
+// state than the ledger.
 func (l *Ledger) Refill(namespace string, list func(visit func(types.UID, item))) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,7 +137,7 @@ func (l *Ledger) Refill(namespace string, list func(visit func(types.UID, item))
 	}
 }
 
-// Read returns what is known of a quota. Pods that are overdue count no more.
+// Read returns what the ledger knows about a quota. Overdue Pods no longer count.
 func (l *Ledger) Read(q *corev1.ResourceQuota, now time.Time) (in Input, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,7 +159,7 @@ func (l *Ledger) Read(q *corev1.ResourceQuota, now time.Time) (in Input, ok bool
 	return in, true
 }
 
-// Settle drops what was released before and is taken off the quota now.
+// Settle drops the released amounts that the status now accounts for.
 func (l *Ledger) Settle(q *corev1.ResourceQuota, released corev1.ResourceList) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,7 +168,7 @@ func (l *Ledger) Settle(q *corev1.ResourceQuota, released corev1.ResourceList) {
 	}
 }
 
-// Specs are those of all quotas.
+// Specs returns the specs of all quotas.
 func (l *Ledger) Specs() []*corev1.ResourceQuotaSpec {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -205,7 +204,7 @@ func (b *book) remove(uid types.UID) []string {
 	return b.post(last, item{})
 }
 
-// post enters in the accounts that an object takes something else than before.
+// post updates the accounts after a change of one object's usage.
 func (b *book) post(last, next item) []string {
 	var names []string
 	for name, a := range b.accounts {

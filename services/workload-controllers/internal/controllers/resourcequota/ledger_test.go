@@ -20,7 +20,7 @@ func asking(cpu string) item {
 	return item{usage: quota.Pod(list("cpu", cpu), nil, false), scopes: quota.Scopes{IsPod: true}}
 }
 
-// check wants what a ledger knows of a quota.
+// check compares what a ledger knows about a quota.
 func check(t *testing.T, l *Ledger, q *corev1.ResourceQuota, at time.Time, counted,
 	released corev1.ResourceList) Input {
 	t.Helper()
@@ -58,7 +58,7 @@ func TestLedger(t *testing.T) {
 	l.Remove("ns", "a")
 	l.Settle(q, in.Released)
 	check(t, l, q, now, list("pods", "0", "cpu", "0"), list("cpu", "1", "pods", "1"))
-	// What a list does not show is gone.
+	// An object that the list does not contain is removed.
 	l.Put("ns", "c", asking("1"))
 	l.Refill("ns", func(visit func(types.UID, item)) { visit("d", asking("4")) })
 	check(t, l, q, now, list("pods", "1", "cpu", "4"), list("cpu", "2", "pods", "2"))
@@ -90,7 +90,7 @@ func TestLedgerScopes(t *testing.T) {
 	check(t, l, bounded, now, list("pods", "1"), corev1.ResourceList{})
 	check(t, l, plain, now, list("pods", "2"), corev1.ResourceList{})
 	check(t, l, lasting, now, list("pods", "1"), corev1.ResourceList{})
-	// It may only run for a time from now on. Admission has charged the one quota for it, the other gets it back.
+	// From now on it has a deadline. Admission has charged the one quota for it, the other releases it.
 	if got := slices.Sorted(slices.Values(l.Put("ns", "a", in))); !slices.Equal(got, []string{"lasting", "q"}) {
 		t.Errorf("a move wakes %v", got)
 	}
@@ -99,7 +99,7 @@ func TestLedgerScopes(t *testing.T) {
 	check(t, l, lasting, now, list("pods", "0"), list("pods", "1"))
 }
 
-// A Pod whose node never confirms its end gives back what it took when it should have been gone for as long as it had.
+// A Pod whose node never confirms its end stops counting twice its grace period after its deletion began.
 func TestOverduePods(t *testing.T) {
 	grace := int64(30)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a", DeletionTimestamp: &metav1.Time{Time: now},
@@ -117,20 +117,21 @@ func TestOverduePods(t *testing.T) {
 	}
 }
 
-// request is a create that was admitted: charged, and not there yet.
+// request is an admitted create: charged, but the object does not exist yet.
 type request struct {
 	uid types.UID
 	at  time.Time
 }
 
-// late is an event that is on its way to the controller.
+// late is an event that has not reached the controller yet.
 type late struct {
 	apply func()
 	at    time.Time
 }
 
-// DEP-136: whatever comes at the same time and however late the controller learns of it, what is there and what is on
-// its way never exceed the quota; and when all is quiet, what was charged for nothing is given back.
+// DEP-136: however requests overlap and however late the controller learns of them, existing objects and objects on
+// their way never exceed the quota together; and once all is quiet, charges for objects that were never created are
+// released.
 func TestNeverExceeded(t *testing.T) {
 	for seed := range uint64(200) {
 		r, at := rand.New(rand.NewPCG(seed, 1)), now
@@ -150,7 +151,7 @@ func TestNeverExceeded(t *testing.T) {
 					stored.Status.Used["pods"] = *resource.NewQuantity(used.Value()+1, resource.DecimalSI)
 					pending = append(pending, request{types.UID(fmt.Sprint(made)), at})
 				}
-			case 2: // a request ends, well or badly; none lives longer than a minute
+			case 2: // a request ends, successfully or not; none lives longer than a minute
 				for i := 0; i < len(pending); i++ {
 					if overdue := at.Sub(pending[i].at) > 59*time.Second; overdue || r.IntN(3) == 0 {
 						if uid := pending[i].uid; !overdue && r.IntN(4) > 0 {
@@ -172,7 +173,7 @@ func TestNeverExceeded(t *testing.T) {
 					events[0].apply()
 					events = events[1:]
 				}
-			default: // the controller makes a pass; its picture of the quota may be old, then the write is refused
+			default: // the controller makes a pass; if its copy of the quota is old, the write is refused
 				for len(events) > 0 && at.Sub(events[0].at) > 45*time.Second {
 					events[0].apply()
 					events = events[1:]

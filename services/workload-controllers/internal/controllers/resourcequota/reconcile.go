@@ -21,10 +21,10 @@ import (
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
-// retry is when to look again at a quota that admission was just charging.
+// retry is when to look again at a quota that admission was charging at the same time.
 const retry = 100 * time.Millisecond
 
-// Controller counts what is used of the quotas.
+// Controller counts the usage of the quotas.
 type Controller struct {
 	client client.Client // reads from the cache
 	writer *write.Writer
@@ -34,11 +34,11 @@ type Controller struct {
 	ledger *Ledger
 	now    func() time.Time
 	queue  wake.Queue
-	// filled is when all objects of a quota's namespace were last taken in.
+	// filled is when all objects of a quota's namespace were last recounted.
 	filled *times
 }
 
-// steps are what a pass over a quota consists of. The gate keeps one from taking off twice what was released once.
+// steps are what a pass over a quota consists of. The gate keeps a pass from subtracting the same release twice.
 func (c *Controller) steps() *pass.Steps[*corev1.ResourceQuota, Input, Plan] {
 	return &pass.Steps[*corev1.ResourceQuota, Input, Plan]{
 		Reader: c.client, New: func() *corev1.ResourceQuota { return &corev1.ResourceQuota{} }, Gate: c.gate,
@@ -47,7 +47,7 @@ func (c *Controller) steps() *pass.Steps[*corev1.ResourceQuota, Input, Plan] {
 	}
 }
 
-// observe makes sure that all that the quota counts has been seen, and reads what it comes to.
+// observe makes sure that all objects that the quota counts have been seen, and reads their usage.
 func (c *Controller) observe(ctx context.Context, q *corev1.ResourceQuota) (Input, bool, error) {
 	if q.DeletionTimestamp != nil {
 		return Input{}, false, nil
@@ -85,7 +85,7 @@ func (c *Controller) observe(ctx context.Context, q *corev1.ResourceQuota) (Inpu
 	return in, known, nil
 }
 
-// fill takes in all objects of a namespace.
+// fill recounts all objects of a namespace.
 func (c *Controller) fill(namespace string, now time.Time) error {
 	var err error
 	c.ledger.Refill(namespace, func(visit func(types.UID, item)) {
@@ -104,13 +104,13 @@ func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
 	_, err := write.Status(ctx, c.writer, in.Quota, plan.Status,
 		func(q *corev1.ResourceQuota) *corev1.ResourceQuotaStatus { return &q.Status })
 	if err == nil || !apierrors.IsConflict(err) {
-		// After an error it is not known whether the server has written: what was released is not taken off twice.
+		// After an error the write may still have reached the server: the release must not be subtracted twice.
 		c.ledger.Settle(in.Quota, in.Released)
 	}
 	return err
 }
 
-// onPod takes in a Pod that has changed and wakes up the quotas that count it.
+// onPod records a changed Pod and wakes up the quotas that count it.
 func (c *Controller) onPod(pod *corev1.Pod, _ podset.Change) []reconcile.Request {
 	if !c.ledger.Keeps(pod.Namespace) {
 		return nil
@@ -145,7 +145,7 @@ func requests(namespace string, names []string) []reconcile.Request {
 	return all
 }
 
-// ofPod is what quotas see of a Pod as the cache keeps it (podfeed.Trim).
+// ofPod returns what quotas see of a Pod as the cache keeps it (podfeed.Trim).
 func ofPod(pod *corev1.Pod, now time.Time) item {
 	i := item{scopes: quota.PodScopes(pod)}
 	var requests, limits corev1.ResourceList

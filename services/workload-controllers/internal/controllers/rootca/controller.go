@@ -32,7 +32,7 @@ func Registration(rootCA []byte, concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, rootCA string, concurrent int) (controller.Runnable, error) {
-	// The service's cache would hold every ConfigMap there is.
+	// The shared cache would hold every ConfigMap.
 	published, err := owncache.New(s, "metadata.name", name)
 	if err != nil {
 		return nil, err

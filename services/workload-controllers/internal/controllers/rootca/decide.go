@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// name and key are where a Pod's projected volume looks for the bundle.
+	// name and key are the ConfigMap and the key in which a Pod's projected volume looks for the bundle.
 	name = "kube-root-ca.crt"
 	key  = "ca.crt"
 
@@ -22,7 +22,7 @@ const (
 // Input is all that a decision depends on. Decide changes none of it.
 type Input struct {
 	Namespace *corev1.Namespace
-	// ConfigMap is what the namespace has; nil for nothing.
+	// ConfigMap is the namespace's ConfigMap; nil if there is none.
 	ConfigMap *corev1.ConfigMap
 	// RootCA is the PEM bundle to publish.
 	RootCA string
@@ -33,8 +33,8 @@ type Plan struct {
 	Create, Update *corev1.ConfigMap
 }
 
-// Decide says what one pass over a namespace has to do. An edited ConfigMap is restored; labels and annotations that
-// others set are left alone.
+// Decide returns what one pass over a namespace has to do. It restores an edited ConfigMap, and keeps labels and
+// annotations that others set.
 func Decide(in Input) Plan {
 	if leaving(in.Namespace) {
 		return Plan{}

@@ -12,8 +12,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
-// Controller keeps the ConfigMap in every namespace. It needs no gate: creating what exists is no harm, and an update
-// carries the resource version.
+// Controller keeps the ConfigMap in every namespace. It needs no gate: creating a ConfigMap that exists does no
+// harm, and an update carries the resource version.
 type Controller struct {
 	client    client.Client
 	published client.Reader // the ConfigMaps of this controller
@@ -40,7 +40,7 @@ func (c *Controller) observe(ctx context.Context, namespace *corev1.Namespace) (
 	return in, true, nil
 }
 
-// apply carries the plan out. Someone else's newer state is no failure: it wakes the namespace up again.
+// apply carries out the plan. A conflict with another writer is no failure: it wakes the namespace up again.
 func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
 	var err error
 	writer := write.Writer{Client: c.client, Kind: "configmap"}

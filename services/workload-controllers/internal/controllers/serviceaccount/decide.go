@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// name is the ServiceAccount that Pods get when they ask for none.
+// name is the ServiceAccount of Pods that name none.
 const name = "default"
 
 // Input is all that a decision depends on.
@@ -15,8 +15,8 @@ type Input struct {
 	Exists bool
 }
 
-// Decide returns the ServiceAccount to create, or nil. A namespace that is going away gets none: nothing new may be
-// made in it.
+// Decide returns the ServiceAccount to create, or nil. A namespace that is being deleted gets none: nothing new may
+// be created in it.
 func Decide(in Input) *corev1.ServiceAccount {
 	if in.Exists || leaving(in.Namespace) {
 		return nil

@@ -19,7 +19,7 @@ func account(in Input, create *corev1.ServiceAccount) explain.Account {
 	return a
 }
 
-// standing tells how a ServiceAccount stands, about which no pass decides.
+// standing explains the state of a ServiceAccount, about which no pass decides.
 func standing(account *corev1.ServiceAccount) explain.Account {
 	var a explain.Account
 	switch own := account.Name == name; {

@@ -10,7 +10,7 @@ import (
 	"keelson.dev/kit/introspect"
 )
 
-// explainAccount tells what becomes of a ServiceAccount.
+// explainAccount explains what happens to a ServiceAccount.
 func (c *Controller) explainAccount(ctx context.Context, namespace, account string) (introspect.Explanation, bool) {
 	found := &corev1.ServiceAccount{}
 	switch err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: account}, found); {

@@ -12,7 +12,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
-// Controller keeps the ServiceAccount in every namespace. It needs no gate: creating what exists is no harm.
+// Controller keeps the ServiceAccount in every namespace. It needs no gate: creating one that exists does no harm.
 type Controller struct {
 	client client.Client
 }

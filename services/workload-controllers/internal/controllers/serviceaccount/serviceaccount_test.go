@@ -48,7 +48,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// The cache may be behind: what exists is no error. A failure is one, so that the namespace is tried again.
+// The cache may be behind: a ServiceAccount that exists is no error. A failure is one, so that the namespace is
+// tried again.
 func TestReconcileToleratesWhatExists(t *testing.T) {
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: "team"}}
 	blind := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey,
@@ -93,7 +94,7 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// What is told of a ServiceAccount is what becomes of it when it is deleted, and of its Pods.
+// The explanation says what happens to the ServiceAccount and its Pods when it is deleted.
 func TestStanding(t *testing.T) {
 	account := func(name string, edits ...func(*corev1.ServiceAccount)) *corev1.ServiceAccount {
 		a := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}}

@@ -1,5 +1,5 @@
-// Package servicecidr says which ServiceCIDRs cluster IPs may come from, and keeps one that is being deleted until no
-// address of it is in use.
+// Package servicecidr marks the ServiceCIDRs that cluster IPs may come from, and keeps a ServiceCIDR that is being
+// deleted until none of its addresses is in use.
 //
 //	decide.go           what a ServiceCIDR needs (pure)
 //	decide_explain.go   the explanation of a decision (pure)

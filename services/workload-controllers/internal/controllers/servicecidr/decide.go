@@ -14,7 +14,7 @@ import (
 const (
 	// finalizer keeps a ServiceCIDR whose addresses are in use.
 	finalizer = "networking.k8s.io/service-cidr-finalizer"
-	// notice is how long the apiservers have to notice that no address is to be given out any more.
+	// notice is how long the apiservers have to notice that they must allocate no more addresses.
 	notice = 10 * time.Second
 	// lookAgain is how long a ServiceCIDR whose addresses are in use waits for the next look.
 	lookAgain = 10 * time.Second
@@ -27,19 +27,19 @@ const (
 // Input is all that a decision depends on. Decide changes none of it.
 type Input struct {
 	Range *networkingv1.ServiceCIDR
-	// Others are the ServiceCIDRs beside it.
+	// Others are all other ServiceCIDRs.
 	Others []*networkingv1.ServiceCIDR
-	// Addresses are those that are taken. They are read only when the decision asks for them.
+	// Addresses are the addresses in use. They are read only if the decision asks for them.
 	Addresses []netip.Addr
 	Now       time.Time
 }
 
 // Plan is what one pass does.
 type Plan struct {
-	// Hold adds the finalizer, Release takes it away; nothing else is done in that pass.
+	// Hold adds the finalizer, Release removes it; the pass does nothing else then.
 	Hold, Release bool
 	Status        networkingv1.ServiceCIDRStatus
-	// InUse are addresses of no other ServiceCIDR.
+	// InUse are the addresses in use that no other ServiceCIDR contains.
 	InUse []netip.Addr
 	// After is when to look again; 0: when something changes.
 	After time.Duration
@@ -51,7 +51,8 @@ func asksForAddresses(r *networkingv1.ServiceCIDR, now time.Time) bool {
 		!now.Before(r.DeletionTimestamp.Add(notice))
 }
 
-// Decide says what a ServiceCIDR needs. It is ready once it is held, so that none is in use that may just go.
+// Decide returns what a ServiceCIDR needs. It becomes ready only once it has the finalizer, so that a ServiceCIDR in
+// use cannot vanish.
 func Decide(in Input) Plan {
 	r := in.Range
 	held := slices.Contains(r.Finalizers, finalizer)
@@ -92,7 +93,7 @@ func Decide(in Input) Plan {
 	return plan
 }
 
-// set sets the condition Ready. The one that the apiserver gave the default ServiceCIDR is left as it is.
+// set sets the condition Ready. It keeps the condition that the apiserver gave the default ServiceCIDR.
 func (p *Plan) set(c metav1.Condition, in Input) {
 	c.Type, c.ObservedGeneration = networkingv1.ServiceCIDRConditionReady, in.Range.Generation
 	if have := conditions.Standard.Find(p.Status.Conditions, c.Type); have != nil && have.Status == c.Status {

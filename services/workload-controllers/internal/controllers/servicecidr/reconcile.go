@@ -17,7 +17,7 @@ import (
 // pageSize is how many addresses are read at once.
 const pageSize = 500
 
-// Controller looks after ServiceCIDRs. It needs no gate: each write carries the version that it is about.
+// Controller looks after ServiceCIDRs. It needs no gate: each write carries the resource version that it is about.
 type Controller struct {
 	reader client.Reader // the cache
 	live   client.Reader
@@ -52,7 +52,7 @@ func (c *Controller) observe(ctx context.Context, r *networkingv1.ServiceCIDR) (
 	return in, err == nil, err
 }
 
-// taken reads from the server which addresses are taken: what a cache lacks would let the range go.
+// taken reads the addresses in use from the apiserver: an address missing from a cache would let the range go.
 func (c *Controller) taken(ctx context.Context) ([]netip.Addr, error) {
 	var all []netip.Addr
 	for next := ""; ; {
@@ -71,7 +71,7 @@ func (c *Controller) taken(ctx context.Context) ([]netip.Addr, error) {
 	}
 }
 
-// apply carries the plan out. The condition comes before the finalizer goes.
+// apply carries out the plan. It writes the condition before it removes the finalizer.
 func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
 	if plan.Hold {
 		held := in.Range.DeepCopy()

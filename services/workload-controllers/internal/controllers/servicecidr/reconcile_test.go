@@ -15,7 +15,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
-// A ServiceCIDR is held, becomes ready, stays while an address of it is in use, and goes then.
+// A ServiceCIDR gets the finalizer, becomes ready, stays while one of its addresses is in use, and is then removed.
 func TestReconcile(t *testing.T) {
 	ctx := t.Context()
 	r := cidr(func(r *networkingv1.ServiceCIDR) { r.UID = "uid" })

@@ -1,10 +1,10 @@
 // Package trustbundle publishes the CA of the apiserver as a ClusterTrustBundle of the signer
-// kubernetes.io/kube-apiserver-serving, and takes away those of earlier authorities.
+// kubernetes.io/kube-apiserver-serving, and deletes the bundles of earlier authorities.
 //
-//	decide.go           which bundles there are to be (pure)
+//	decide.go           which bundles must exist (pure)
 //	decide_explain.go   the explanation of a decision (pure)
 //	reconcile.go        observe and apply
-//	controller.go       what it reads and writes, and what makes a pass
+//	controller.go       what it reads and writes, and what triggers a pass
 package trustbundle
 
 import (
@@ -58,16 +58,16 @@ func setup(s *controller.Setup, rootCA string) (controller.Runnable, error) {
 	return controller.Build(s, 1, c).
 		Explain(c.explain).
 		Watch(source.Kind(published, &bundle{}, handler.TypedEnqueueRequestsFromMapFunc(onBundle))).
-		// The first pass needs no bundle that is there.
+		// The first pass must happen even if no bundle exists.
 		Queue(func(q wake.Queue) { q.Add(pass) }).
 		Beside(published.Start).
 		Runnable()
 }
 
-// pass is what every event asks for.
+// pass is the request that every event queues.
 var pass = wake.Request("", trustbundle.KubeAPIServerServing)
 
-// idle is a controller with nothing to do.
+// idle is a controller without work.
 type idle struct{}
 
 // Start waits for the end of the term.

@@ -10,16 +10,16 @@ import (
 	"keelson.dev/kit/trustbundle"
 )
 
-// hashBytes is as much of the hash of the certificates as the name of their bundle tells.
+// hashBytes is how many bytes of the certificates' hash the bundle's name contains.
 const hashBytes = 12
 
 type bundle = certificatesv1.ClusterTrustBundle
 
 // Input is all that a decision depends on. Decide changes none of it.
 type Input struct {
-	// Bundles are those of the signer.
+	// Bundles are the bundles of the signer.
 	Bundles []bundle
-	// RootCA is what the bundle is to hold, in PEM.
+	// RootCA is what the bundle must hold, in PEM.
 	RootCA string
 }
 
@@ -29,8 +29,8 @@ type Plan struct {
 	Delete         []*bundle
 }
 
-// Decide says what one pass has to do. Those of earlier authorities go once the present one is there, so that there is
-// one at any time.
+// Decide returns what one pass has to do. It deletes bundles of earlier authorities only once the current bundle
+// exists, so that there is always one.
 func Decide(in Input) Plan {
 	var plan Plan
 	name := nameOf(in.RootCA)
@@ -39,7 +39,7 @@ func Decide(in Input) Plan {
 		found := &in.Bundles[i]
 		switch {
 		case found.DeletionTimestamp != nil:
-			// It has its name until its finalizers are gone, and then it is made anew.
+			// It keeps its name until its finalizers are gone, and is recreated then.
 			stands = stands || found.Name == name
 		case found.Name != name:
 			plan.Delete = append(plan.Delete, found)
@@ -61,7 +61,7 @@ func Decide(in Input) Plan {
 	return plan
 }
 
-// nameOf is the name of the bundle that holds these certificates.
+// nameOf returns the name of the bundle that holds these certificates.
 func nameOf(rootCA string) string {
 	hash := sha256.Sum256([]byte(rootCA))
 	return fmt.Sprintf("%s%x", trustbundle.NamePrefix(trustbundle.KubeAPIServerServing), hash[:hashBytes])

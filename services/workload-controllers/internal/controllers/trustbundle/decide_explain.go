@@ -6,7 +6,7 @@ import (
 	"keelson.dev/kit/explain"
 )
 
-// account tells what a decision came to about the bundle of this name.
+// account explains a decision about the bundle of this name.
 func account(in Input, plan Plan, name string) explain.Account {
 	a := explain.Account{Settled: "it holds the CA by which the apiserver is known"}
 	if plan.Create != nil {

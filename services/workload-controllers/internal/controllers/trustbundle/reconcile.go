@@ -14,15 +14,15 @@ import (
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
-// Controller keeps the bundle. It needs no gate: creating what exists is no harm, and what changes or takes away one
-// carries its version.
+// Controller keeps the bundle. It needs no gate: creating a bundle that exists does no harm, and updates and deletes
+// carry its resource version.
 type Controller struct {
 	writer    *write.Writer
 	published client.Reader // the bundles of the signer
 	rootCA    string
 }
 
-// Reconcile makes one pass. There is one thing to look at, whatever the request.
+// Reconcile makes one pass. Every request leads to the same pass.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	in, err := c.observe(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (c *Controller) observe(ctx context.Context) (Input, error) {
 	return Input{Bundles: list.Items, RootCA: c.rootCA}, nil
 }
 
-// apply carries the plan out. Somebody else's newer state is no failure: it makes another pass.
+// apply carries out the plan. A conflict with another writer is no failure: it triggers another pass.
 func (c *Controller) apply(ctx context.Context, plan Plan) error {
 	if plan.Create != nil {
 		return tolerate("creating", plan.Create, c.writer.Create(ctx, "", plan.Create))

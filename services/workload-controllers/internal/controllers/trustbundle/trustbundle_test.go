@@ -85,7 +85,7 @@ func effects(plan Plan) string {
 	return text
 }
 
-// Whatever is there, a few passes leave the one bundle, and no pass leaves none where there was one.
+// A few passes always leave exactly one bundle, and no pass leaves none if there was one.
 func TestPassesEndWithOneBundle(t *testing.T) {
 	names := []string{published, "kubernetes.io:kube-apiserver-serving:b", "kubernetes.io:kube-apiserver-serving:c"}
 	for seed := range uint64(200) {
@@ -142,7 +142,7 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// A pass writes what it decides; what somebody else has done meanwhile is no failure, what is refused is.
+// A pass writes what it decides; a concurrent change by another writer is no failure, a refusal is.
 func TestReconcile(t *testing.T) {
 	former := bundleOf("kubernetes.io:kube-apiserver-serving:former", "b")
 	api := fake.NewClientBuilder().WithObjects(&former).Build()
@@ -210,7 +210,7 @@ func TestWhatIsTolerated(t *testing.T) {
 	}
 }
 
-// refusing answers every write.
+// refusing returns interceptors that answer every write with refuse.
 func refusing(refuse func() error) interceptor.Funcs {
 	type (
 		api    = client.WithWatch
