@@ -21,7 +21,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
-// bench is a Controller over an API in memory. Its caches catch up when they are told to.
+// bench is a Controller over an API in memory. Its caches are updated only on request.
 type bench struct {
 	t          *testing.T
 	api        client.WithWatch
@@ -29,7 +29,7 @@ type bench struct {
 	events     eventstest.Recorded
 	writes     []string
 	controller *Controller
-	// refuse makes a write fail, before or after it was done.
+	// refuse makes a write fail, before or after it is carried out.
 	refuse func(text string) (before, after error)
 }
 
@@ -66,7 +66,7 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 	return b
 }
 
-// start is a controller that has just won its Lease: it knows what the caches show, and nothing else.
+// start starts a controller that has just won its Lease: it knows only what the caches show.
 func (b *bench) start() {
 	empty := func() toolscache.Indexer {
 		return toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
@@ -168,8 +168,8 @@ func (b *bench) pass(request reconcile.Request) (reconcile.Result, error) {
 	return b.controller.Reconcile(b.t.Context(), request)
 }
 
-// settle makes passes over everything, the caches up to date, until nothing is written any more. A broken
-// write ends the controller, and the next one begins.
+// settle makes passes over everything, with up-to-date caches, until no pass writes. A failed write ends the
+// controller, and the next one starts.
 func (b *bench) settle() {
 	b.t.Helper()
 	for range 20 {
@@ -220,7 +220,7 @@ func (b *bench) volume(name string) *corev1.PersistentVolume {
 	return v
 }
 
-// state tells of the API in one line: claims with their volumes, volumes with their claims.
+// state describes the API in one line: claims with their volumes, volumes with their claims.
 func (b *bench) state() string {
 	text := ""
 	var claims corev1.PersistentVolumeClaimList

@@ -1,17 +1,17 @@
-// Package persistentvolume binds PersistentVolumeClaims to PersistentVolumes, has volumes made that are folders on a
-// node, and says what becomes of a volume whose claim is gone.
+// Package persistentvolume binds PersistentVolumeClaims to PersistentVolumes, creates volumes that are folders on a
+// node, and reclaims volumes whose claims are gone.
 //
 //	decide_claim.go      which volume a claim gets, or what it waits for (pure), by concern:
 //	  decide_match       whether a volume suffices for a claim
-//	  decide_bind        what claim and volume say when they have each other
+//	  decide_bind        how claim and volume record that they are bound
 //	  decide_class       which class is the default
-//	  decide_provision   the volume that is made for a claim
-//	decide_volume.go     what has become of a volume (pure)
-//	decide_explain.go    what decisions came to, in words; explain.go: who answers
+//	  decide_provision   the volume that is created for a claim
+//	decide_volume.go     the state of a volume, and its end (pure)
+//	decide_explain.go    the explanations of decisions; explain.go answers requests
 //	names.go             labels, annotations and finalizers
 //	events.go            the events that users see (pure)
-//	index.go             the free volumes, by what claims ask for
-//	stores.go            who names whom
+//	index.go             the free volumes, by what claims request
+//	stores.go            the indexes of the caches
 //	reconcile.go         observe and apply, for claims; reconcile_volume.go for volumes
 //	controller.go        what it reads and writes; watch.go: what wakes a claim or a volume up
 package persistentvolume
@@ -36,8 +36,8 @@ import (
 // Name is the controller's folder, half of its Lease's name, and its field manager.
 const Name = "persistentvolume"
 
-// Registration describes the controller. concurrent is how many claims and volumes it works on at once; volumes are
-// told who can explain them.
+// Registration describes the controller. concurrent is how many claims and volumes it works on at once. It sets the
+// explainer of volumes while the controller leads.
 func Registration(volumes *Volumes, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:        Name,

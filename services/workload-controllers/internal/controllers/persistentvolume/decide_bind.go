@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// bind makes claim and volume name each other, as far as they do not. The volume is written first: a volume is given
-// away by one write that only one claim can win, and a claim that names a volume never names another.
+// bind makes claim and volume name each other, as far as they do not yet. It writes the volume first: a single
+// write, which only one claim can win, assigns the volume, and a claim that names a volume never names another.
 func bind(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) ClaimPlan {
 	plan := ClaimPlan{Claim: boundTo(claim, volume), Status: claim.Status}
 	if ref := volume.Spec.ClaimRef; ref == nil || ref.UID != claim.UID {
@@ -22,7 +22,7 @@ func bind(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) 
 	return plan
 }
 
-// claimedBy is a volume that is the claim's. It says whether that was this controller's choice.
+// claimedBy returns the volume with a reference to the claim, marked if this controller chose it.
 func claimedBy(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
 	next := volume.DeepCopy()
 	if volume.Spec.ClaimRef == nil {
@@ -37,7 +37,7 @@ func reference(claim *corev1.PersistentVolumeClaim) *corev1.ObjectReference {
 		Name: claim.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion}
 }
 
-// boundTo is a claim that has the volume; nil: it is so already.
+// boundTo returns the claim bound to the volume; nil if it is bound already.
 func boundTo(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
 	if isBindingComplete(claim) && claim.Spec.VolumeName == volume.Name {
 		return nil

@@ -14,31 +14,32 @@ import (
 // ClaimInput is all that a decision about a claim depends on. DecideClaim changes none of it.
 type ClaimInput struct {
 	Claim *corev1.PersistentVolumeClaim
-	// Class is the claim's; nil: there is no such class. Default is the class of claims that name none.
+	// Class is the claim's class; nil if it does not exist. Default is the class of claims that name none.
 	Class, Default *storagev1.StorageClass
-	// Volume is the one that the claim names, nil where there is none.
+	// Volume is the volume that the claim names; nil if it does not exist.
 	Volume *corev1.PersistentVolume
-	// Claiming are the volumes that are for the claim.
+	// Claiming are the volumes that name the claim.
 	Claiming []*corev1.PersistentVolume
-	// Free is the smallest free volume that suits; nil: there is none, or the claim takes none by itself.
+	// Free is the smallest free volume that suits; nil if there is none, or if the claim takes no free volume
+	// (TakesFree).
 	Free *corev1.PersistentVolume
-	// Node is the one that the scheduler has chosen, nil where it is gone.
+	// Node is the node that the scheduler has chosen; nil if it is gone.
 	Node *corev1.Node
 }
 
-// ClaimPlan names every effect of one pass over a claim, in its order.
+// ClaimPlan names every effect of one pass over a claim, in order.
 type ClaimPlan struct {
 	Events []events.Event
-	// Create is a volume to be made for the claim.
+	// Create is a volume to create for the claim.
 	Create *corev1.PersistentVolume
-	// Volume is what a volume must be, Claim what the claim must be; nil: as they are.
+	// Volume and Claim are what the volume and the claim must become; nil means no change.
 	Volume *corev1.PersistentVolume
 	Claim  *corev1.PersistentVolumeClaim
 	// Status is what the claim's status must be.
 	Status corev1.PersistentVolumeClaimStatus
 }
 
-// DecideClaim finds a claim its volume, or says what it waits for.
+// DecideClaim finds a volume for a claim, or decides what the claim waits for.
 func DecideClaim(in ClaimInput) ClaimPlan {
 	switch claim := in.Claim; {
 	case isBindingComplete(claim):
@@ -51,7 +52,7 @@ func DecideClaim(in ClaimInput) ClaimPlan {
 	return decideWaiting(in)
 }
 
-// decideBound keeps a claim that has had its volume with it.
+// decideBound keeps a bound claim with its volume.
 func decideBound(in ClaimInput) ClaimPlan {
 	claim, volume := in.Claim, in.Volume
 	switch {
@@ -65,7 +66,7 @@ func decideBound(in ClaimInput) ClaimPlan {
 	return bind(claim, volume)
 }
 
-// decideNamed gives a claim the volume that it asks for by name.
+// decideNamed binds a claim to the volume that it requests by name.
 func decideNamed(in ClaimInput) ClaimPlan {
 	claim, volume := in.Claim, in.Volume
 	switch {
@@ -81,7 +82,7 @@ func decideNamed(in ClaimInput) ClaimPlan {
 	return bind(claim, volume)
 }
 
-// decideWaiting gives a claim a volume that is kept for it, or the smallest that suits, or has one made.
+// decideWaiting binds a claim to a volume that is kept for it, or to the smallest that suits, or has one created.
 func decideWaiting(in ClaimInput) ClaimPlan {
 	claim := in.Claim
 	kept, mismatched := keptFor(claim, in.Claiming)
@@ -108,7 +109,7 @@ func decideWaiting(in ClaimInput) ClaimPlan {
 	return plan
 }
 
-// TakesFree reports whether a claim takes the smallest free volume by itself: it has none in mind, none is kept for it,
+// TakesFree reports whether a claim takes the smallest free volume: it names no volume, no volume is kept for it,
 // and its class does not leave the choice to the scheduler.
 func TakesFree(in ClaimInput) bool {
 	kept, _ := keptFor(in.Claim, in.Claiming)
@@ -120,8 +121,8 @@ func waitsForConsumer(class *storagev1.StorageClass) bool {
 		storagev1.VolumeBindingWaitForFirstConsumer
 }
 
-// keptFor returns the volume that is for the claim: one that knows its UID before one that knows its name only, of
-// several the smallest. It tells of those that do not suffice.
+// keptFor returns the volume that names the claim: one with its UID before one with only its name, and the smallest
+// of several. It also returns events about such volumes that do not suffice.
 func keptFor(claim *corev1.PersistentVolumeClaim, claiming []*corev1.PersistentVolume) (*corev1.PersistentVolume,
 	[]events.Event) {
 	var told []events.Event
@@ -149,14 +150,14 @@ func firstOfKept(a, b *corev1.PersistentVolume) int {
 	return cmp.Or(known(a)-known(b), bySize(a, b))
 }
 
-// pending is a claim that waits.
+// pending is the plan of a claim that waits.
 func pending(claim *corev1.PersistentVolumeClaim, told ...events.Event) ClaimPlan {
 	plan := ClaimPlan{Status: claim.Status, Events: told}
 	plan.Status.Phase = corev1.ClaimPending
 	return plan
 }
 
-// lost is a claim whose volume is no longer its own. That is told once.
+// lost is the plan of a claim whose volume is no longer its own. The event is emitted once.
 func lost(claim *corev1.PersistentVolumeClaim, e events.Event) ClaimPlan {
 	plan := ClaimPlan{Status: claim.Status}
 	if plan.Status.Phase != corev1.ClaimLost {

@@ -117,7 +117,7 @@ func TestDecideClaim(t *testing.T) {
 	}
 }
 
-// A volume is given by one write that says to whom, and whether people had kept it.
+// A single write assigns a volume, and records whether users had kept it for the claim.
 func TestGiving(t *testing.T) {
 	given := DecideClaim(ClaimInput{Claim: claim("a"), Free: volume("v")})
 	ref := given.Volume.Spec.ClaimRef
@@ -221,7 +221,7 @@ func TestProvision(t *testing.T) {
 	}
 }
 
-// A made volume is the claim's, and bound to the node that has its folder.
+// A created volume names the claim, and the node that has its folder.
 func TestLocalVolume(t *testing.T) {
 	made := DecideClaim(ClaimInput{Claim: claim("a", ofClass(localClass), on("n1")), Class: local(),
 		Node: node("n1")}).Create

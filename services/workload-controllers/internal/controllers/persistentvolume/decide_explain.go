@@ -13,8 +13,8 @@ import (
 	"keelson.dev/kit/localvolume"
 )
 
-// endings are what ends the wait that an event of a claim tells of, by its reason; consumed has the one that depends on
-// the claim's class.
+// endings describe what ends the wait that an event of a claim reports, by the event's reason; for the reason that
+// depends on the claim's class see consumed.
 var endings = map[string]string{
 	"FailedBinding":        "a PersistentVolume that suffices is free, or the claim is made anew with a storage class",
 	"VolumeMismatch":       "the volume suffices for the claim, or the claim is made anew",
@@ -67,7 +67,7 @@ func claimAccount(in observedClaim, plan ClaimPlan) explain.Account {
 	return a
 }
 
-// consumed is what ends the wait of a claim for its first Pod.
+// consumed describes what ends the wait of a claim for its first Pod.
 func consumed(class *storagev1.StorageClass) string {
 	const given = "a Pod that uses the claim is given a node"
 	switch class.Provisioner {
@@ -80,8 +80,8 @@ func consumed(class *storagev1.StorageClass) string {
 	return fmt.Sprintf("%s, for which the provisioner %s then makes the volume", given, class.Provisioner)
 }
 
-// unprovisioned is the wait of a claim that waits for its first Pod, or for a provisioner that is no part of the mesh,
-// and for which no volume is made as things stand, whichever node the Pod is given; false where one may be.
+// unprovisioned returns the wait of a claim that waits for its first Pod or for an external provisioner, and for
+// which no volume will be created on any node under the present conditions; false if one may be.
 func unprovisioned(in observedClaim, plan ClaimPlan) (explain.Wait, bool) {
 	claim, class := in.Claim, in.Class
 	if class == nil || !slices.ContainsFunc(plan.Events, func(e events.Event) bool {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// classOf is the name of a claim's class, empty for none.
+// classOf returns the name of a claim's class, or "".
 func classOf(claim *corev1.PersistentVolumeClaim) string {
 	if class, ok := claim.Annotations[corev1.BetaStorageClassAnnotation]; ok {
 		return class
@@ -19,7 +19,7 @@ func classOf(claim *corev1.PersistentVolumeClaim) string {
 	return ptr.Deref(claim.Spec.StorageClassName, "")
 }
 
-// saysClass reports whether a claim says anything about its class; the empty class is an answer, too.
+// saysClass reports whether a claim sets its class; the empty class counts as set.
 func saysClass(claim *corev1.PersistentVolumeClaim) bool {
 	_, annotated := claim.Annotations[corev1.BetaStorageClassAnnotation]
 	return annotated || claim.Spec.StorageClassName != nil
@@ -32,7 +32,8 @@ func classOfVolume(volume *corev1.PersistentVolume) string {
 	return volume.Spec.StorageClassName
 }
 
-// names reports whether a volume is for the claim. One that was kept for a claim that did not exist yet knows no UID.
+// names reports whether a volume names the claim. A volume that was reserved before the claim existed has no UID in
+// its reference.
 func names(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	ref := volume.Spec.ClaimRef
 	return ref != nil && ref.Namespace == claim.Namespace && ref.Name == claim.Name &&
@@ -45,7 +46,7 @@ func isFree(volume *corev1.PersistentVolume) bool {
 		volume.DeletionTimestamp == nil
 }
 
-// isWaiting reports whether a claim is without a volume and without one in mind.
+// isWaiting reports whether a claim neither has nor names a volume.
 func isWaiting(claim *corev1.PersistentVolumeClaim) bool {
 	return claim.Spec.VolumeName == "" && !isBindingComplete(claim) && claim.DeletionTimestamp == nil
 }
@@ -55,7 +56,7 @@ func isBindingComplete(claim *corev1.PersistentVolumeClaim) bool {
 	return complete
 }
 
-// shape is what a volume and a claim must have in common. It is comparable.
+// shape is what must be equal in a volume and its claim. It is comparable.
 type shape struct{ class, mode, attributes string }
 
 func shapeOf(volume *corev1.PersistentVolume) shape {
@@ -88,15 +89,15 @@ func bySize(a, b *corev1.PersistentVolume) int {
 	return strings.Compare(a.Name, b.Name)
 }
 
-// allows reports whether a volume can be accessed in all ways that the claim asks for.
+// allows reports whether a volume offers all access modes that the claim requests.
 func allows(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	return !slices.ContainsFunc(claim.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool {
 		return !slices.Contains(volume.Spec.AccessModes, m)
 	})
 }
 
-// selectorOf selects the volumes that a claim may have. One that cannot be read, which the apiserver refuses, selects
-// none.
+// selectorOf returns the selector of the volumes that a claim may have. An invalid selector, which the apiserver
+// refuses, selects none.
 func selectorOf(claim *corev1.PersistentVolumeClaim) labels.Selector {
 	if claim.Spec.Selector == nil {
 		return labels.Everything()
@@ -108,13 +109,13 @@ func selectorOf(claim *corev1.PersistentVolumeClaim) labels.Selector {
 	return selector
 }
 
-// suits reports whether a free volume can be given to a claim that waits for any.
+// suits reports whether a claim that waits for any volume can have this free volume.
 func suits(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	return shapeOf(volume) == shapeWanted(claim) && mismatch(volume, claim) == "" &&
 		selectorOf(claim).Matches(labels.Set(volume.Labels))
 }
 
-// mismatch tells why a claim cannot have the volume that it asks for by name; empty: it can.
+// mismatch returns why a claim cannot have the volume that it names, or "" if it can.
 func mismatch(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) string {
 	if classOfVolume(volume) != classOf(claim) {
 		return "storageClassName does not match"
@@ -125,8 +126,8 @@ func mismatch(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeCla
 	return mismatchOfKept(volume, claim)
 }
 
-// mismatchOfKept tells why a claim cannot have a volume that is kept for it; empty: it can. Class and access are then
-// the business of who keeps it.
+// mismatchOfKept returns why a claim cannot have a volume that is kept for it, or "" if it can. It ignores class and
+// access modes: the user who keeps the volume answers for them.
 func mismatchOfKept(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) string {
 	has, wants := size(volume), sizeWanted(claim)
 	switch {

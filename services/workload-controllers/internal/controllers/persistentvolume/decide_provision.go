@@ -12,7 +12,7 @@ import (
 	"keelson.dev/kit/localvolume"
 )
 
-// provision has a volume made by who its class names.
+// provision has the provisioner of the claim's class create a volume.
 func provision(in ClaimInput) ClaimPlan {
 	claim, class := in.Claim, in.Class
 	switch {
@@ -28,7 +28,7 @@ func provision(in ClaimInput) ClaimPlan {
 			"the provisioner %s, whose volumes are on the Pod's node", class.Name, localvolume.Driver))
 	}
 	if why := refusal(in); why != "" {
-		// The scheduler may choose again.
+		// Without the annotation the scheduler may choose another node.
 		plan := pending(claim, provisioningFailed("%s", why))
 		plan.Claim = claim.DeepCopy()
 		delete(plan.Claim.Annotations, annotationNode)
@@ -40,7 +40,7 @@ func provision(in ClaimInput) ClaimPlan {
 	return plan
 }
 
-// waitForOther tells a provisioner that is no part of the mesh that the claim is its.
+// waitForOther assigns the claim to an external provisioner.
 func waitForOther(claim *corev1.PersistentVolumeClaim, provisioner string) ClaimPlan {
 	plan := pending(claim, externalProvisioning(provisioner))
 	if claim.Annotations[annotationProvisioner] == provisioner &&
@@ -55,7 +55,7 @@ func waitForOther(claim *corev1.PersistentVolumeClaim, provisioner string) Claim
 	return plan
 }
 
-// refusal tells why no folder on the chosen node can serve the claim; empty: one can.
+// refusal returns why no folder on the chosen node can serve the claim, or "" if one can.
 func refusal(in ClaimInput) string {
 	if why := refusalAnywhere(in.Claim, in.Class); why != "" {
 		return why
@@ -69,7 +69,7 @@ func refusal(in ClaimInput) string {
 	return ""
 }
 
-// refusalAnywhere tells why no folder on any node can serve a claim of the class.
+// refusalAnywhere returns why no folder on any node can serve a claim of the class, or "" if one can.
 func refusalAnywhere(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) string {
 	spec := &claim.Spec
 	shared := slices.IndexFunc(spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool {
@@ -94,8 +94,8 @@ func refusalAnywhere(claim *corev1.PersistentVolumeClaim, class *storagev1.Stora
 	return ""
 }
 
-// localVolume is the volume of a claim that is a folder on its node. Its name is the claim's alone: made twice, it is
-// there once.
+// localVolume returns the claim's volume, a folder on its node. Its name depends only on the claim, so that a second
+// create makes no second volume.
 func localVolume(in ClaimInput) *corev1.PersistentVolume {
 	claim, class := in.Claim, in.Class
 	name := "pvc-" + string(claim.UID)

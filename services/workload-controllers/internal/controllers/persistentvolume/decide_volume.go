@@ -15,24 +15,24 @@ import (
 type VolumeInput struct {
 	Now    time.Time
 	Volume *corev1.PersistentVolume
-	// Claim is the one that the volume is for, by name and UID; nil: there is none, or no longer.
+	// Claim is the claim that the volume names by name and UID; nil if the volume names none or the claim is gone.
 	Claim *corev1.PersistentVolumeClaim
-	// NodeGone says that the Node that has the volume's folder exists no more.
+	// NodeGone says that the Node with the volume's folder no longer exists.
 	NodeGone bool
 }
 
-// VolumePlan names every effect of one pass over a volume, in its order.
+// VolumePlan names every effect of one pass over a volume, in order.
 type VolumePlan struct {
 	Events []events.Event
-	// Volume is what the volume must be; nil: as it is.
+	// Volume is what the volume must become; nil means no change.
 	Volume *corev1.PersistentVolume
 	// Status is what its status must be.
 	Status corev1.PersistentVolumeStatus
-	// Delete says that the volume goes.
+	// Delete says to delete the volume.
 	Delete bool
 }
 
-// DecideVolume says what has become of a volume.
+// DecideVolume returns the state of a volume, and what happens to it when its claim is gone.
 func DecideVolume(in VolumeInput) VolumePlan {
 	volume := in.Volume
 	plan := VolumePlan{Status: volume.Status}
@@ -47,7 +47,7 @@ func DecideVolume(in VolumeInput) VolumePlan {
 	case claim.Spec.VolumeName == volume.Name:
 		phase = corev1.VolumeBound
 	case isOurs(volume) && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete:
-		// It was made for the claim, which found another.
+		// It was created for the claim, which got another volume.
 		phase, plan.Delete = corev1.VolumeReleased, volume.DeletionTimestamp == nil
 	default:
 		plan.Volume = released(volume)
@@ -67,7 +67,7 @@ func DecideVolume(in VolumeInput) VolumePlan {
 	return plan
 }
 
-// reclaim does with a volume whose claim is gone what its policy says, and returns its phase.
+// reclaim applies the reclaim policy to a volume whose claim is gone, and returns its phase.
 func (p *VolumePlan) reclaim(in VolumeInput) (phase corev1.PersistentVolumePhase, message string) {
 	volume := in.Volume
 	failed := func(e events.Event) (corev1.PersistentVolumePhase, string) {
@@ -85,13 +85,14 @@ func (p *VolumePlan) reclaim(in VolumeInput) (phase corev1.PersistentVolumePhase
 	case provisioner == "":
 		return failed(deleteFailed())
 	case volume.Status.Phase == corev1.VolumeFailed:
-		// Its provisioner says so.
+		// Its provisioner set the phase.
 		return corev1.VolumeFailed, volume.Status.Message
 	}
 	return corev1.VolumeReleased, ""
 }
 
-// released is a volume that is for the claim no more. One that people kept for the claim stays kept for its name.
+// released returns the volume without its reference to the claim. A volume that users kept for the claim stays kept
+// for the claim's name.
 func released(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
 	next := volume.DeepCopy()
 	if _, ours := volume.Annotations[annotationByController]; ours {
@@ -103,7 +104,7 @@ func released(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
 	return next
 }
 
-// waitsForNode reports whether a volume that goes is kept until its Node has removed the folder.
+// waitsForNode reports whether a volume that is being deleted is kept until its Node has removed the folder.
 func waitsForNode(volume *corev1.PersistentVolume) bool {
 	return volume.DeletionTimestamp != nil && slices.Contains(volume.Finalizers, localvolume.FolderFinalizer)
 }

@@ -60,7 +60,7 @@ func nodeGone(node, finalizer string) events.Event {
 		finalizer)
 }
 
-// Why a volume that was released stays as it is.
+// The reasons why a released volume stays as it is.
 const (
 	noRecycling = "the reclaim policy Recycle is not supported: empty the volume and clear spec.claimRef, or set " +
 		"spec.persistentVolumeReclaimPolicy to Retain"

@@ -23,7 +23,7 @@ type Volumes struct {
 	explain introspect.Explainer
 }
 
-// Explain tells what the controller does with a volume.
+// Explain describes what the controller does with a volume.
 func (v *Volumes) Explain(ctx context.Context, namespace, name string) (introspect.Explanation, bool) {
 	v.mu.Lock()
 	leads := v.explain
@@ -40,8 +40,8 @@ func (v *Volumes) lead(e introspect.Explainer) {
 	v.explain = e
 }
 
-// explainClaims answers for claims, without taking a free volume in hand: a claim that could have one has it, or a pass
-// over it is on its way.
+// explainClaims explains claims without reserving a free volume: a claim that could have one has it already, or a
+// pass over it is due.
 func (c *Controller) explainClaims() introspect.Explainer {
 	steps := c.claimSteps()
 	steps.Observe = func(ctx context.Context, claim *corev1.PersistentVolumeClaim) (observedClaim, bool, error) {
@@ -54,8 +54,8 @@ func (c *Controller) explainClaims() introspect.Explainer {
 	return explain.Explainer(steps, claimAccount, nil)
 }
 
-// isUnheard says that nothing in the API shows that a provisioner runs: it is no part of the mesh, has no CSIDriver and
-// has made no volume. One that is no CSI driver needs no CSIDriver, so that its first volume is what shows it.
+// isUnheard reports whether nothing in the API shows that an external provisioner runs: it has no CSIDriver and has
+// created no volume. A provisioner that is no CSI driver needs no CSIDriver, so only its first volume shows it.
 func (c *Controller) isUnheard(ctx context.Context, provisioner string) (bool, error) {
 	if provisioner == noProvisioner || provisioner == localvolume.Driver {
 		return false, nil
@@ -73,7 +73,7 @@ func (c *Controller) isUnheard(ctx context.Context, provisioner string) (bool, e
 	return err != nil && !made, nil
 }
 
-// explainVolumes answers for volumes.
+// explainVolumes explains volumes.
 func (c *Controller) explainVolumes() introspect.Explainer {
 	return explain.Explainer(c.volumeSteps(), volumeAccount, nil)
 }

@@ -77,7 +77,7 @@ func TestVolumeAccount(t *testing.T) {
 	}
 }
 
-// A claim for which no volume is made says so, not only that it waits for its first Pod.
+// The explanation of a claim for which no volume is created says so, not only that it waits for its first Pod.
 func TestAccountOfAClaimThatIsNeverProvisioned(t *testing.T) {
 	many := claim("a", modes(corev1.ReadWriteMany))
 	chosen := []claimEdit{on("n1"), marked(annotationProvisioner, "disk.example.com"),
@@ -133,7 +133,7 @@ func TestAccountOfAClaimThatIsNeverProvisioned(t *testing.T) {
 	}
 }
 
-// A provisioner is heard of by its CSIDriver, by a volume of its driver, or by one that says who made it.
+// A provisioner shows through its CSIDriver, a volume of its driver, or a volume that names it as its creator.
 func TestIsUnheard(t *testing.T) {
 	made := func(by string) volumeEdit {
 		return func(v *corev1.PersistentVolume) { v.Annotations = map[string]string{annotationProvisionedBy: by} }
@@ -169,7 +169,7 @@ func TestIsUnheard(t *testing.T) {
 	}
 }
 
-// Asking about a claim takes no volume in hand: the next pass over another claim finds it.
+// An explanation reserves no volume: the next pass over another claim finds it.
 func TestExplainingTakesNothing(t *testing.T) {
 	b := newBench(t, storageClass("fast", "disk.example.com"), volume("v"), claim("a"), claim("b"))
 	for range 2 {

@@ -24,7 +24,7 @@ func amount(text string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(text)}
 }
 
-// claim asks for 5Gi of the class fast, to be written from one node.
+// claim returns a claim for 5Gi of the class fast, writable from one node.
 func claim(name string, edits ...claimEdit) *corev1.PersistentVolumeClaim {
 	c := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)},
@@ -73,7 +73,7 @@ func going(c *corev1.PersistentVolumeClaim) {
 	c.Finalizers = []string{"kubernetes.io/pvc-protection"}
 }
 
-// volume is a free one of 10Gi of the class fast.
+// volume returns a free volume of 10Gi of the class fast.
 func volume(name string, edits ...volumeEdit) *corev1.PersistentVolume {
 	v := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)},
@@ -109,7 +109,7 @@ func policy(p corev1.PersistentVolumeReclaimPolicy) volumeEdit {
 	return func(v *corev1.PersistentVolume) { v.Spec.PersistentVolumeReclaimPolicy = p }
 }
 
-// keptFor keeps a volume for a claim by its name; with a UID for that very claim.
+// kept keeps a volume for a claim by its name; with a UID for exactly that claim.
 func kept(name string, uid types.UID) volumeEdit {
 	return func(v *corev1.PersistentVolume) {
 		v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "ns", Name: name, UID: uid}
@@ -122,7 +122,7 @@ func byController(v *corev1.PersistentVolume) {
 
 func block(v *corev1.PersistentVolume) { v.Spec.VolumeMode = ptr.To(corev1.PersistentVolumeBlock) }
 
-// folder makes a volume one that is a folder on the node n1.
+// folder turns a volume into a folder on the node n1.
 func folder(v *corev1.PersistentVolume) {
 	v.Labels = map[string]string{"local.keelson.dev/node": "n1"}
 	v.Annotations = map[string]string{"pv.kubernetes.io/provisioned-by": "local.keelson.dev"}
@@ -160,7 +160,7 @@ func node(name string) *corev1.Node {
 		"kubernetes.io/hostname": "host-" + name}}}
 }
 
-// summary tells a plan in one line.
+// summary describes a plan in one line.
 func (p ClaimPlan) summary() string {
 	text := string(p.Status.Phase)
 	if p.Create != nil {

@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// free holds the volumes that claims may have, by shape and in the order of size, so that finding the smallest that
-// suffices does not cost a look at all. A volume that is found is taken until it is settled what became of it: of the
-// passes that run at once no two choose the same. It is safe for concurrent use.
+// free holds the free volumes, by shape and sorted by size, so that the search for the smallest that suffices need
+// not look at all. A volume that a pass takes is reserved until settle: no two concurrent passes choose the same
+// volume. It is safe for concurrent use.
 type free struct {
 	mu sync.Mutex // guards what follows
-	// volumes are sorted by size, known are the same by name. taken are in the hands of a pass.
+	// volumes are sorted by size; known are the same by name; taken are reserved by a pass.
 	volumes map[shape][]*corev1.PersistentVolume
 	known   map[string]*corev1.PersistentVolume
 	taken   map[string]*corev1.PersistentVolume
@@ -24,7 +24,7 @@ func newFree() *free {
 		taken: map[string]*corev1.PersistentVolume{}}
 }
 
-// put takes in a volume as it is now. One that is not free is forgotten.
+// put records the current state of a volume. It forgets a volume that is not free.
 func (f *free) put(volume *corev1.PersistentVolume) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,8 +62,8 @@ func (f *free) drop(name string) {
 	}
 }
 
-// take returns the smallest volume that suits the claim and may be had; nil: there is none. contested says that another
-// pass has one in its hands that would suit.
+// take reserves and returns the smallest volume that suits the claim and passes mayHave, or nil. contested says that
+// another pass has reserved a volume that would suit.
 func (f *free) take(claim *corev1.PersistentVolumeClaim, mayHave func(*corev1.PersistentVolume) bool) (
 	found *corev1.PersistentVolume, contested bool) {
 	f.mu.Lock()
@@ -92,7 +92,8 @@ func firstOfSize(sorted []*corev1.PersistentVolume, wanted resource.Quantity) in
 	return at
 }
 
-// settle ends the hold on a volume. now is what it is, asked for while nothing else changes the index; nil forgets it.
+// settle ends the reservation of a volume. now returns its current state, while the index is locked; nil forgets the
+// volume.
 func (f *free) settle(name string, now func() *corev1.PersistentVolume) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 
 func anyVolume(*corev1.PersistentVolume) bool { return true }
 
-// SET-024: of the free volumes that suit, a claim gets the smallest.
+// SET-024: a claim gets the smallest of the free volumes that suit.
 func TestTake(t *testing.T) {
 	labelled := func(v *corev1.PersistentVolume) { v.Labels = map[string]string{"disk": "new"} }
 	wantsNew := func(c *corev1.PersistentVolumeClaim) {
@@ -65,7 +65,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// Of two passes none gets the volume of the other, and the later one is told to look again.
+// Two passes never get the same volume, and the later pass looks again.
 func TestTakenOnce(t *testing.T) {
 	f, v := newFree(), volume("v")
 	f.put(v)
@@ -92,7 +92,7 @@ func TestTakenOnce(t *testing.T) {
 	}
 }
 
-// The index finds what a look at all volumes finds, whatever came and went.
+// The index finds what a search of all volumes finds, whatever came and went.
 func TestIndexAgainstAllVolumes(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))

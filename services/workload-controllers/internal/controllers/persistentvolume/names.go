@@ -1,6 +1,6 @@
 package persistentvolume
 
-// The annotations by which claims and volumes tell how they came to each other.
+// The annotations that record how claims and volumes were bound.
 const (
 	annotationBound         = "pv.kubernetes.io/bind-completed"
 	annotationByController  = "pv.kubernetes.io/bound-by-controller"
@@ -12,8 +12,8 @@ const (
 )
 
 const (
-	// protection keeps a volume that a claim is bound to; podgc takes it away.
+	// protection keeps a volume that a claim is bound to; podgc removes it.
 	protection = "kubernetes.io/pv-protection"
-	// noProvisioner is that of classes whose volumes people make.
+	// noProvisioner is the provisioner of classes whose volumes users create.
 	noProvisioner = "kubernetes.io/no-provisioner"
 )

@@ -18,9 +18,9 @@ import (
 	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
-// history is what users, the scheduler and a controller do in a random order that a seed repeats: the controller's
-// caches lag, its writes fail before or after they were done, and it crashes and is followed by another, which knows no
-// more than the caches show.
+// history plays users, the scheduler and a controller in a random order that a seed reproduces: the controller's
+// caches lag, its writes fail before or after they are carried out, and it crashes and another one follows, which
+// knows only what the caches show.
 type history struct {
 	*bench
 	r       *rand.Rand
@@ -30,7 +30,7 @@ type history struct {
 
 func (h *history) name(kind string, among int) string { return fmt.Sprint(kind, h.r.IntN(among)) }
 
-// step lets one thing happen.
+// step does one thing at random.
 func (h *history) step() {
 	h.serial++
 	ctx := h.t.Context()
@@ -74,7 +74,7 @@ func (h *history) step() {
 	}
 }
 
-// schedule chooses a node for a claim that waits, or a free volume, as the scheduler does.
+// schedule chooses a node for a waiting claim, or a free volume, as the scheduler does.
 func (h *history) schedule() {
 	ctx := h.t.Context()
 	c := &corev1.PersistentVolumeClaim{}
@@ -94,7 +94,7 @@ func (h *history) schedule() {
 	}
 }
 
-// check wants each volume to be bound to one claim at most, and no claim to change its volume.
+// check verifies that each volume is bound to at most one claim, and that no claim changes its volume.
 func (h *history) check() {
 	h.t.Helper()
 	var claims corev1.PersistentVolumeClaimList
@@ -122,8 +122,8 @@ func (h *history) check() {
 	}
 }
 
-// Never do two claims have one volume, nor one claim two, whatever fails; and when nothing fails any more, every volume
-// that says it is a claim's is so, and no claim waits for a volume that would suit it.
+// No two claims ever have the same volume, and no claim has two, whatever fails; and once nothing fails any more,
+// bindings agree on both sides, and no claim waits while a volume suits it.
 func TestOneClaimOneVolume(t *testing.T) {
 	for seed := range uint64(40) {
 		h := &history{r: rand.New(rand.NewPCG(seed, 8)), boundTo: map[types.UID]string{},
@@ -149,7 +149,7 @@ func TestOneClaimOneVolume(t *testing.T) {
 	}
 }
 
-// checkEnd wants nothing to be left half done.
+// checkEnd verifies that nothing is left half done.
 func (h *history) checkEnd(seed uint64) {
 	h.t.Helper()
 	h.catchUp()

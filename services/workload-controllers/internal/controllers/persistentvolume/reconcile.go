@@ -20,7 +20,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
-// recheck is when to look again at a claim that another one may have left something to.
+// recheck is when to look again at a claim while another pass has reserved a volume that suits.
 const recheck = time.Second
 
 // recorder emits events; events.Recorder implements it.
@@ -44,10 +44,10 @@ type Controller struct {
 // observedClaim is what a pass over a claim has seen.
 type observedClaim struct {
 	ClaimInput
-	// contested says that another pass has a volume in its hands that would suit.
+	// contested says that another pass has reserved a volume that would suit.
 	contested bool
-	// unheard says that nothing in the API shows that the provisioner of the claim's class runs; only who explains the
-	// claim looks for that.
+	// unheard says that nothing in the API shows that the provisioner of the claim's class runs; only explainClaims
+	// sets it.
 	unheard bool
 }
 
@@ -73,7 +73,7 @@ func (c *Controller) claimSteps() *pass.Steps[*corev1.PersistentVolumeClaim, obs
 	}
 }
 
-// observeClaim reads the input of a decision, and takes the free volume in hand that the claim may get.
+// observeClaim reads the input of a decision, and reserves the free volume that the claim may get.
 func (c *Controller) observeClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (observedClaim, bool,
 	error) {
 	in, err := c.look(ctx, claim)
@@ -83,7 +83,7 @@ func (c *Controller) observeClaim(ctx context.Context, claim *corev1.PersistentV
 	return in, err == nil, err
 }
 
-// look reads what a claim's decision depends on beside free volumes. All of it is shared with the cache.
+// look reads what a claim's decision depends on apart from free volumes. All of it is shared with the cache.
 func (c *Controller) look(ctx context.Context, claim *corev1.PersistentVolumeClaim) (observedClaim, error) {
 	in := observedClaim{ClaimInput: ClaimInput{Claim: claim,
 		Class: storeindex.Get[storagev1.StorageClass](c.stores.classes, classOf(claim)),
@@ -97,7 +97,7 @@ func (c *Controller) look(ctx context.Context, claim *corev1.PersistentVolumeCla
 	if name := claim.Spec.VolumeName; name != "" {
 		in.Volume = storeindex.Get[corev1.PersistentVolume](c.stores.volumes, name)
 		if in.Volume == nil && isBindingComplete(claim) {
-			// Only the apiserver can say that data is lost.
+			// Only the apiserver can confirm that data is lost.
 			found := &corev1.PersistentVolume{}
 			if err := c.live.Get(ctx, client.ObjectKey{Name: name}, found); client.IgnoreNotFound(err) != nil {
 				return in, fmt.Errorf("looking for PersistentVolume %s: %w", name, err)
@@ -116,7 +116,7 @@ func (c *Controller) look(ctx context.Context, claim *corev1.PersistentVolumeCla
 	return in, nil
 }
 
-// node returns a Node, nil for one that the apiserver says is gone.
+// node returns a Node; nil if the apiserver, too, does not have it.
 func (c *Controller) node(ctx context.Context, name string) (*corev1.Node, error) {
 	node := &corev1.Node{}
 	for _, reader := range []client.Reader{c.client, c.live} {
@@ -131,8 +131,8 @@ func (c *Controller) node(ctx context.Context, name string) (*corev1.Node, error
 	return nil, nil
 }
 
-// mayBeGiven reports whether a free volume is as the cache has it, and no claim counts on it whose volume people took
-// away from it.
+// mayBeGiven reports whether a free volume is unchanged in the cache, and no bound claim still names it: users may
+// have cleared its reference.
 func (c *Controller) mayBeGiven(volume *corev1.PersistentVolume) bool {
 	now := storeindex.Get[corev1.PersistentVolume](c.stores.volumes, volume.Name)
 	if now == nil || now.ResourceVersion != volume.ResourceVersion {
@@ -185,7 +185,8 @@ func (c *Controller) applyClaim(ctx context.Context, in observedClaim, plan Clai
 	return err
 }
 
-// create makes a volume. One that is there already was made for the claim in an earlier pass, or is somebody else's.
+// create creates a volume. If it exists already, an earlier pass created it for the claim, or it belongs to another
+// user.
 func (c *Controller) create(ctx context.Context, claim *corev1.PersistentVolumeClaim,
 	volume *corev1.PersistentVolume) error {
 	err := c.volumes.Create(ctx, claim.UID, volume.DeepCopy())
@@ -210,7 +211,7 @@ func (c *Controller) create(ctx context.Context, claim *corev1.PersistentVolumeC
 	return fmt.Errorf("the name %s is that of a PersistentVolume of somebody else", volume.Name)
 }
 
-// gone takes what is no longer there for a picture that was wrong.
+// gone treats an object that no longer exists as a sign of an outdated view.
 func gone(err error, doing string) error {
 	if apierrors.IsNotFound(err) {
 		return pass.ErrStale

@@ -20,7 +20,7 @@ var errNotFound = apierrors.NewNotFound(corev1.Resource("objects"), "it")
 
 var errBroken = errors.New("the apiserver does not answer")
 
-// SET-024: claim and volume find each other in as few writes as there are things to say.
+// SET-024: binding takes no more writes than there are changes.
 func TestBinding(t *testing.T) {
 	b := newBench(t, storageClass("fast", "disk.example.com"), volume("v"), claim("a"))
 	if _, err := b.pass(wake.Request("ns", "a")); err != nil {
@@ -42,7 +42,7 @@ func TestBinding(t *testing.T) {
 	}
 }
 
-// What a crash between two writes leaves is finished by the next controller, at every place.
+// The next controller completes what a crash between any two writes left undone.
 func TestCrashes(t *testing.T) {
 	objects := []client.Object{storageClass("fast", "disk.example.com"), local(), node("n1"), volume("v"), volume("w"),
 		claim("a"), claim("b", ofClass(localClass), on("n1"))}
@@ -72,7 +72,7 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// A controller whose cache does not show what its predecessor made makes it no second time.
+// A controller whose cache does not show its predecessor's volume creates no second one.
 func TestBehind(t *testing.T) {
 	b := newBench(t, local(), node("n1"), claim("b", ofClass(localClass), on("n1")))
 	made := localVolume(ClaimInput{Claim: b.claim("b"), Class: local(), Node: node("n1")})
@@ -93,7 +93,8 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// SET-055: a volume is let go, and deleted if its class says so, only on the apiserver's word.
+// SET-055: a volume is released, and deleted if its class says so, only once the apiserver confirms that the claim
+// is gone.
 func TestReclaim(t *testing.T) {
 	held := []client.Object{volume("v", kept("a", "uid-a"), phase("Bound")),
 		volume("f", kept("b", "uid-b"), folder, phase("Bound")), claim("a", naming("v"), complete),
@@ -120,7 +121,7 @@ func TestReclaim(t *testing.T) {
 		b.volume("f").DeletionTimestamp == nil || b.volume("v").DeletionTimestamp != nil {
 		t.Errorf("%s, wrote %v", got, b.writes)
 	}
-	// The claim of the same name that comes next is another.
+	// The next claim of the same name is a different claim.
 	if err := b.api.Create(t.Context(), claim("a", ofClass(""), func(c *corev1.PersistentVolumeClaim) {
 		c.UID = "later"
 	})); err != nil {
@@ -132,7 +133,8 @@ func TestReclaim(t *testing.T) {
 	}
 }
 
-// The folder of a node that is gone went with it. The apiserver says so, and only a volume that goes is let go.
+// The folder of a deleted node is gone too. The apiserver confirms the deletion, and only volumes that are being
+// deleted lose their finalizer.
 func TestNodeGone(t *testing.T) {
 	going := func(name string) *corev1.PersistentVolume { return volume(name, kept("a", "uid-a"), folder, ending) }
 	b := newBench(t, going("v"), node("n1"))
@@ -152,7 +154,7 @@ func TestNodeGone(t *testing.T) {
 	}
 }
 
-// Data is said to be lost only by the apiserver.
+// Data counts as lost only if the apiserver confirms it.
 func TestLost(t *testing.T) {
 	b := newBench(t, claim("a", naming("v"), complete), volume("v", kept("a", "uid-a")))
 	if err := b.stores.volumes.Delete(b.volume("v")); err != nil {
@@ -170,7 +172,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// A volume that people took from a claim is not given to another that would suit.
+// A volume that users took from a claim is not assigned to another claim that it would suit.
 func TestTakenAway(t *testing.T) {
 	b := newBench(t, claim("a", naming("v"), complete), claim("b"), volume("v"),
 		storageClass("fast", "disk.example.com"))

@@ -39,8 +39,8 @@ func (c *Controller) observeVolume(ctx context.Context, volume *corev1.Persisten
 	return in, true, nil
 }
 
-// claimOf returns the claim that the volume is for, nil where it is gone. A volume is let go only on the apiserver's
-// word; a claim that was gone once does not come back.
+// claimOf returns the claim that the volume names, or nil if it is gone. The apiserver must confirm that before a
+// volume is released; a deleted claim never comes back.
 func (c *Controller) claimOf(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim,
 	error) {
 	ref := volume.Spec.ClaimRef
@@ -63,7 +63,7 @@ func (c *Controller) claimOf(ctx context.Context, volume *corev1.PersistentVolum
 	return claim, nil
 }
 
-// applyVolume carries out the plan: what the volume is, its status, its end.
+// applyVolume carries out the plan: the volume, its status, its deletion.
 func (c *Controller) applyVolume(ctx context.Context, in VolumeInput, plan VolumePlan) error {
 	volume := in.Volume
 	for _, e := range plan.Events {
@@ -75,7 +75,7 @@ func (c *Controller) applyVolume(ctx context.Context, in VolumeInput, plan Volum
 			return gone(err, "writing the volume")
 		}
 	}
-	// What has its last finalizer taken away is gone before its status can be written, which is no error.
+	// A volume that loses its last finalizer is gone before its status can be written, which is no error.
 	of := func(v *corev1.PersistentVolume) *corev1.PersistentVolumeStatus { return &v.Status }
 	if plan.Delete {
 		return c.deleteVolume(ctx, volume, plan.Status, of)
@@ -84,12 +84,12 @@ func (c *Controller) applyVolume(ctx context.Context, in VolumeInput, plan Volum
 	return err
 }
 
-// deleteVolume tells by the status that the volume was released, then deletes it in that very version.
+// deleteVolume sets the phase Released, then deletes exactly that version of the volume.
 func (c *Controller) deleteVolume(ctx context.Context, volume *corev1.PersistentVolume,
 	status corev1.PersistentVolumeStatus, of func(*corev1.PersistentVolume) *corev1.PersistentVolumeStatus) error {
 	written, err := write.Status(ctx, c.volumes, volume, status, of)
 	if err != nil || written {
-		// The next pass, which the new status brings about, looks again before it deletes.
+		// The next pass, triggered by the new status, checks again before it deletes.
 		return err
 	}
 	if err := c.volumes.Delete(ctx, volume.UID, volume.DeepCopy()); err != nil {

@@ -12,8 +12,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/storeindex"
 )
 
-// The indexes of claims by the volume that they name and, while they wait for any, by class; of volumes by the claim
-// that they name and by the node that has their folder.
+// The indexes: claims by the volume that they name and, while they wait for any volume, by class; volumes by the
+// claim that they name and by the node that has their folder.
 const (
 	byVolume  = "keelson.dev/volume"
 	byWaiting = "keelson.dev/waiting"
@@ -54,7 +54,7 @@ func (s stores) index() error {
 	)
 }
 
-// textOr returns the text if it has a place in the index, else nothing.
+// textOr returns the text as an index value, or none if the object is not to be indexed.
 func textOr(has bool, text string) []string {
 	if !has {
 		return nil

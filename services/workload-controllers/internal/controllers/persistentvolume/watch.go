@@ -21,7 +21,7 @@ type (
 	volumeType = *corev1.PersistentVolume
 )
 
-// onClaim wakes up a claim that changed, and the volumes that it has to do with.
+// onClaim wakes up a changed claim and its volumes.
 func (c *Controller) onClaim() handler.TypedFuncs[claimType, reconcile.Request] {
 	return handler.TypedFuncs[claimType, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[claimType], q wake.Queue) {
@@ -41,7 +41,7 @@ func (c *Controller) onClaim() handler.TypedFuncs[claimType, reconcile.Request] 
 	}
 }
 
-// wakeVolumes wakes up the volumes that are for the claim, and the one that it names.
+// wakeVolumes wakes up the volumes that name the claim, and the one that it names.
 func (c *Controller) wakeVolumes(claim claimType, q wake.Queue) {
 	for _, volume := range storeindex.Find[corev1.PersistentVolume](c.stores.volumes, byClaim,
 		storeindex.Key(claim.Namespace, claim.Name)) {
@@ -52,8 +52,7 @@ func (c *Controller) wakeVolumes(claim claimType, q wake.Queue) {
 	}
 }
 
-// onVolume wakes up a volume that changed, the claims that it has to do with, and, where it has become free, those that
-// it would suit.
+// onVolume wakes up a changed volume, the claims related to it, and, once it is free, the claims that it would suit.
 func (c *Controller) onVolume() handler.TypedFuncs[volumeType, reconcile.Request] {
 	return handler.TypedFuncs[volumeType, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[volumeType], q wake.Queue) {
@@ -78,7 +77,7 @@ func (c *Controller) onVolume() handler.TypedFuncs[volumeType, reconcile.Request
 	}
 }
 
-// changed takes a volume into the index and wakes up claims; offered says that others than before may have it.
+// changed puts a volume into the index and wakes up claims; offered says that more claims than before may have it.
 func (c *Controller) changed(volume volumeType, offered bool, q wake.Queue) {
 	c.free.put(volume)
 	c.wakeClaims(volume, q)
@@ -96,7 +95,7 @@ func (c *Controller) changed(volume volumeType, offered bool, q wake.Queue) {
 	}
 }
 
-// wakeClaims wakes up the claim that a volume is for, and those that name it.
+// wakeClaims wakes up the claim that a volume names, and those that name the volume.
 func (c *Controller) wakeClaims(volume volumeType, q wake.Queue) {
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		q.Add(wake.Request(ref.Namespace, ref.Name))
@@ -131,7 +130,7 @@ func (c *Controller) onClass() handler.TypedFuncs[*storagev1.StorageClass, recon
 	}
 }
 
-// onNode wakes up the volumes that wait for a Node that is gone.
+// onNode wakes up the volumes that wait for a deleted Node.
 func (c *Controller) onNode() handler.TypedFuncs[*corev1.Node, reconcile.Request] {
 	return handler.TypedFuncs[*corev1.Node, reconcile.Request]{
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Node], q wake.Queue) {
