@@ -1,11 +1,11 @@
-// Package resourceclaim makes the ResourceClaims that Pods ask for by templates, says in the Pods' status which those
-// are, and takes claims from Pods that need them no more.
+// Package resourceclaim creates the ResourceClaims that Pods request by templates, records them in the Pods' status, and
+// releases claims from Pods that no longer need them.
 //
-//	decide.go            which claims a Pod lacks, and which claim is which of its (pure)
-//	decide_claim.go      who needs a claim no more, and what becomes of it (pure)
+//	decide.go            which claims a Pod lacks, and which claims its status must name (pure)
+//	decide_claim.go      which Pods no longer need a claim, and when it ends (pure)
 //	decide_explain.go    the explanation of a decision
 //	events.go            the events that users see (pure)
-//	stores.go            who names whom
+//	stores.go            the indexes of the caches
 //	reconcile.go         observe and apply, for Pods; reconcile_claim.go for claims
 //	controller.go        what it reads and writes; watch.go: what wakes a Pod or a claim up
 package resourceclaim

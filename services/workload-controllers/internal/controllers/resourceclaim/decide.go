@@ -19,19 +19,19 @@ type Input struct {
 	Pod *corev1.Pod
 	// Own are the claims that the Pod controls.
 	Own []*resourcev1.ResourceClaim
-	// Templates are those that the Pod names and that are there, by name.
+	// Templates are the existing templates that the Pod names, by name.
 	Templates map[string]*resourcev1.ResourceClaimTemplate
 }
 
 // Plan names every effect of one pass.
 type Plan struct {
-	// Create are the claims that are to be made.
+	// Create are the claims to create.
 	Create []NewClaim
-	// Names are the claims that are there and that the Pod's status does not name yet, by the Pod's names for them.
+	// Names are the existing claims that the Pod's status does not name yet, by the Pod's names for them.
 	Names map[string]string
-	// Missing are the templates that are not there.
+	// Missing are the templates that do not exist.
 	Missing []string
-	// Leaving are claims of the Pod that are being deleted: others take their places when they are gone.
+	// Leaving are claims of the Pod that are being deleted: they are replaced once they are gone.
 	Leaving []*resourcev1.ResourceClaim
 	Events  []events.Event
 }
@@ -42,7 +42,8 @@ type NewClaim struct {
 	Claim *resourcev1.ResourceClaim
 }
 
-// Decide makes the claims that the Pod lacks. A claim that is not the Pod's is never used, whatever its status says.
+// Decide plans the claims that the Pod lacks. A claim that the Pod does not control is never used, whatever the
+// Pod's status says.
 func Decide(in Input) Plan {
 	plan := Plan{Names: map[string]string{}}
 	for i := range in.Pod.Spec.ResourceClaims {
@@ -68,8 +69,8 @@ func Decide(in Input) Plan {
 	return plan
 }
 
-// ownClaim is the Pod's claim for what it asks for: the one that its status names, else one that was made for it before
-// the status said so, and one that stays before one that goes. If there are several of these, the first by name.
+// ownClaim returns the Pod's own claim for one of its requests: the one that its status names, else one that was
+// created for it earlier, preferring one that is not being deleted. Of several it returns the first by name.
 func ownClaim(own []*resourcev1.ResourceClaim, asked, named string) *resourcev1.ResourceClaim {
 	rank := func(claim *resourcev1.ResourceClaim) int {
 		switch {
@@ -92,15 +93,15 @@ func ownClaim(own []*resourcev1.ResourceClaim, asked, named string) *resourcev1.
 	return found
 }
 
-// needsClaims reports whether there is anything to decide about a Pod: one that has ended or is being deleted gets no
-// claim.
+// needsClaims reports whether a decision about the Pod is needed: a Pod that has ended or is being deleted gets no
+// claims.
 func needsClaims(pod *corev1.Pod) bool {
 	return podview.IsActive(pod) && slices.ContainsFunc(pod.Spec.ResourceClaims, func(c corev1.PodResourceClaim) bool {
 		return c.ResourceClaimTemplateName != nil
 	})
 }
 
-// newClaim is a claim as the template says. It is the Pod's, and goes with it.
+// newClaim returns a claim made from the template. The Pod owns it, and it is deleted with the Pod.
 func newClaim(pod *corev1.Pod, asked string, template *resourcev1.ResourceClaimTemplate) *resourcev1.ResourceClaim {
 	annotations := map[string]string{}
 	maps.Copy(annotations, template.Spec.Annotations)
@@ -117,7 +118,7 @@ func newClaim(pod *corev1.Pod, asked string, template *resourcev1.ResourceClaimT
 
 var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
 
-// maxBase is how long the beginning of a name may be to which the apiserver adds five characters and cuts nothing off.
+// maxBase is the longest generateName that the apiserver does not truncate; it appends five characters.
 const maxBase = 58
 
 // nameBase is what a claim's name begins with. Of names that are too long both keep their share.
@@ -129,5 +130,5 @@ func nameBase(pod, asked string) string {
 	return pod + "-" + asked + "-"
 }
 
-// cut shortens a name to one that another may follow.
+// cut shortens a name so that another may follow.
 func cut(name string, length int) string { return strings.TrimRight(name[:length], "-.") }

@@ -13,25 +13,25 @@ import (
 // ClaimInput is all that a decision about a claim depends on. DecideClaim changes none of it.
 type ClaimInput struct {
 	Claim *resourcev1.ResourceClaim
-	// Ended are the Pods for which the claim is and which need it no more. Of a Pod of which nothing is known it is
-	// not said that it has ended.
+	// Ended are the consuming Pods that no longer need the claim. A Pod that nothing is known about does not count as
+	// ended.
 	Ended map[types.UID]bool
-	// OwnerEnded says that the claim was made for a Pod that needs it no more.
+	// OwnerEnded says that the Pod that the claim was created for no longer needs it.
 	OwnerEnded bool
 }
 
 // ClaimPlan names every effect of one pass.
 type ClaimPlan struct {
-	// Status is what the claim's is to be.
+	// Status is what the claim's status must be.
 	Status resourcev1.ResourceClaimStatus
-	// Unprotect says that the claim may go as soon as it is deleted: it has no devices any more.
+	// Unprotect says to remove the finalizer: the claim has no devices any more.
 	Unprotect bool
-	// Delete says that nobody needs the claim.
+	// Delete says to delete the unneeded claim.
 	Delete bool
 }
 
-// DecideClaim takes the claim from Pods that have ended. With the last of them it loses its devices, so that another
-// Pod gets those that suit it. Consumers that are no Pods are others' matter.
+// DecideClaim releases the claim from Pods that have ended. With the last of them the claim loses its devices, so
+// that another Pod can get suitable ones. Consumers other than Pods are left to others.
 func DecideClaim(in ClaimInput) ClaimPlan {
 	var plan ClaimPlan
 	in.Claim.Status.DeepCopyInto(&plan.Status)
@@ -45,7 +45,7 @@ func DecideClaim(in ClaimInput) ClaimPlan {
 	}
 	plan.Status.ReservedFor = nil
 	freed := len(in.Claim.Status.ReservedFor) > 0
-	// The finalizer says that whoever gave the claim its devices leaves it to this controller to take them.
+	// The finalizer says that the allocator of the devices leaves their release to this controller.
 	if isProtected(in.Claim) && (freed || leaving) {
 		plan.Status.Allocation, plan.Unprotect = nil, true
 	}
@@ -53,7 +53,7 @@ func DecideClaim(in ClaimInput) ClaimPlan {
 	return plan
 }
 
-// hasEnded reports whether a Pod needs its claims no more: it has run to its end, or never will run.
+// hasEnded reports whether a Pod no longer needs its claims: it has ended, or will never run.
 func hasEnded(pod *corev1.Pod) bool {
 	return podview.IsTerminal(pod) || pod.DeletionTimestamp != nil && pod.Spec.NodeName == ""
 }

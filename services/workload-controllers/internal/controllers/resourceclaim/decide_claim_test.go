@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// serving is a claim with a device, which is for Pods of these UIDs.
+// serving gives a claim a device and reserves it for Pods of these UIDs.
 func serving(uids ...types.UID) func(*resourcev1.ResourceClaim) {
 	return func(c *resourcev1.ResourceClaim) {
 		c.Status.Allocation = &resourcev1.AllocationResult{}
@@ -28,7 +28,7 @@ func protected(c *resourcev1.ResourceClaim) {
 	c.Finalizers = append(c.Finalizers, "other", resourcev1.Finalizer)
 }
 
-// servingOther makes the claim be for something that is no Pod.
+// servingOther reserves the claim for a consumer that is no Pod.
 func servingOther(c *resourcev1.ResourceClaim) {
 	c.Status.ReservedFor = append(c.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{APIGroup: "x.io",
 		Resource: "pods", Name: "x", UID: "1"})
@@ -115,8 +115,8 @@ func TestHasEnded(t *testing.T) {
 	}
 }
 
-// Whatever happens, no Pod that may run loses a claim, none that is for somebody loses its devices or goes, and a
-// decision that was carried out leaves nothing to decide.
+// No Pod that may run ever loses a claim, no reserved claim loses its devices or is deleted, and a plan that has
+// been carried out leaves nothing to decide.
 func TestNobodyLosesAClaim(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20000 {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// newPod asks for one claim by name and for one by a template.
+// newPod returns a Pod that requests one claim by name and one by a template.
 func newPod(changes ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "web-uid"},
 		Spec: corev1.PodSpec{ResourceClaims: []corev1.PodResourceClaim{
@@ -27,7 +27,7 @@ func newPod(changes ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// says lets the Pod's status name a claim; without a name it says that none is needed.
+// says makes the Pod's status name a claim; without a name it says that no claim is needed.
 func says(asked, claim string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		status := corev1.PodResourceClaimStatus{Name: asked}
@@ -47,7 +47,7 @@ func newTemplate() *resourcev1.ResourceClaimTemplate {
 				{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu"}}}}}}}
 }
 
-// claimOf is a claim that was made for what the Pod asks for.
+// claimOf returns a claim that was created for one of the Pod's requests.
 func claimOf(name, asked string, changes ...func(*resourcev1.ResourceClaim)) *resourcev1.ResourceClaim {
 	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
 		UID: "claim-uid", Annotations: map[string]string{resourcev1.PodResourceClaimAnnotation: asked},
@@ -123,7 +123,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// The claim is as the template says, says what it was made for, and is the Pod's.
+// The claim follows the template, names the request that it was created for, and is owned by the Pod.
 func TestTheClaimIsThePods(t *testing.T) {
 	template := newTemplate()
 	plan := Decide(Input{Pod: newPod(), Templates: map[string]*resourcev1.ResourceClaimTemplate{"one-gpu": template}})
@@ -149,7 +149,7 @@ func TestTheClaimIsThePods(t *testing.T) {
 	}
 }
 
-// A name is that of an object and tells both of its parts, however long they are.
+// The name is a valid object name and contains both parts, however long they are.
 func TestNameBase(t *testing.T) {
 	for _, row := range []struct{ pod, asked, want string }{
 		{"web", "gpu", "web-gpu-"},

@@ -11,13 +11,13 @@ const eventSource = "resource_claim"
 
 const reasonFailed = "FailedResourceClaimCreation"
 
-// noTemplate tells that the template of a claim is not there.
+// noTemplate reports that the template of a claim does not exist.
 func noTemplate(asked *corev1.PodResourceClaim) events.Event {
 	return events.Warning(reasonFailed, "PodResourceClaim %s: resource claim template %q not found", asked.Name,
 		*asked.ResourceClaimTemplateName)
 }
 
-// refused tells that a claim could not be made.
+// refused reports that a claim could not be created.
 func refused(made NewClaim, err error) events.Event {
 	return events.Warning(reasonFailed, "PodResourceClaim %s: create ResourceClaim %s: %v", made.Name,
 		made.Claim.GenerateName, err)

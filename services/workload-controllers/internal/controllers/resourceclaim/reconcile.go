@@ -29,7 +29,7 @@ type recorder interface {
 	Record(object runtime.Object, e events.Event)
 }
 
-// Controller makes claims for Pods, and takes claims from those that have ended.
+// Controller creates claims for Pods, and releases claims from Pods that have ended.
 type Controller struct {
 	client   client.Client // reads from the cache
 	live     client.Reader // reads from the apiserver
@@ -48,7 +48,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	return c.podSteps().Reconcile(ctx, request)
 }
 
-// podSteps are what a pass over a Pod consists of. The gate keeps one from making a claim twice.
+// podSteps are what a pass over a Pod consists of. The gate prevents a pass from creating a claim twice.
 func (c *Controller) podSteps() *pass.Steps[*corev1.Pod, Input, Plan] {
 	return &pass.Steps[*corev1.Pod, Input, Plan]{
 		Reader: c.client, New: func() *corev1.Pod { return &corev1.Pod{} }, Gate: c.gate,
@@ -56,7 +56,7 @@ func (c *Controller) podSteps() *pass.Steps[*corev1.Pod, Input, Plan] {
 	}
 }
 
-// observe reads the claims that the Pod has and the templates that it names. All of it is shared with the cache.
+// observe reads the Pod's claims and the templates that it names. All of it is shared with the cache.
 func (c *Controller) observe(_ context.Context, pod *corev1.Pod) (Input, bool, error) {
 	in := Input{Pod: pod, Templates: map[string]*resourcev1.ResourceClaimTemplate{}}
 	if !needsClaims(pod) {
@@ -76,7 +76,7 @@ func (c *Controller) observe(_ context.Context, pod *corev1.Pod) (Input, bool, e
 	return in, true, nil
 }
 
-// apply carries out the plan. The status names the claims that are there also where another could not be made.
+// apply carries out the plan. It writes the names of the existing claims even if creating another one fails.
 func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
 	for _, e := range plan.Events {
 		c.recorder.Record(in.Pod, e)
@@ -91,7 +91,7 @@ func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
 	return failure
 }
 
-// create makes claims, and adds their names.
+// create creates claims, and adds their names.
 func (c *Controller) create(ctx context.Context, pod *corev1.Pod, create []NewClaim, names map[string]string) error {
 	for _, made := range create {
 		err := c.writer.Create(ctx, pod.UID, made.Claim)
@@ -108,8 +108,8 @@ func (c *Controller) create(ctx context.Context, pod *corev1.Pod, create []NewCl
 	return nil
 }
 
-// name says in the Pod's status which of its claims is which. A Pod that is gone needs no status, nor does another one
-// of its name.
+// name writes the names of its claims into the Pod's status. A deleted Pod needs no status, nor does another Pod of
+// its name.
 func (c *Controller) name(ctx context.Context, pod *corev1.Pod, names map[string]string) error {
 	type metadata struct {
 		UID types.UID `json:"uid"`

@@ -26,8 +26,8 @@ func (c *Controller) claimSteps() *pass.Steps[*resourcev1.ResourceClaim, ClaimIn
 	}
 }
 
-// observeClaim looks at the Pods for which the claim is, and at the one that it was made for. One that the cache does
-// not have may be new: the apiserver says whether it is there.
+// observeClaim looks at the Pods that the claim is reserved for, and at the Pod that it was created for. A Pod
+// missing from the cache may be new: the apiserver decides whether it exists.
 func (c *Controller) observeClaim(ctx context.Context, claim *resourcev1.ResourceClaim) (ClaimInput, bool, error) {
 	in := ClaimInput{Claim: claim, Ended: map[types.UID]bool{}}
 	for _, consumer := range claim.Status.ReservedFor {
@@ -41,14 +41,14 @@ func (c *Controller) observeClaim(ctx context.Context, claim *resourcev1.Resourc
 		in.Ended[consumer.UID] = ended
 	}
 	if owner := podOf(claim); owner != nil {
-		// One that is gone is podgc's matter, which takes the claim with it.
+		// If the owner is gone, podgc deletes the claim.
 		pod := storeindex.Get[corev1.Pod](c.stores.pods, storeindex.Key(claim.Namespace, owner.Name))
 		in.OwnerEnded = pod != nil && (pod.UID != owner.UID || hasEnded(pod))
 	}
 	return in, true, nil
 }
 
-// hasEnded reports whether the Pod of that UID needs its claims no more.
+// hasEnded reports whether the Pod of that UID no longer needs its claims.
 func (c *Controller) hasEnded(ctx context.Context, key client.ObjectKey, uid types.UID) (bool, error) {
 	pod := storeindex.Get[corev1.Pod](c.stores.pods, storeindex.Key(key.Namespace, key.Name))
 	if pod == nil || pod.UID != uid {
@@ -63,8 +63,8 @@ func (c *Controller) hasEnded(ctx context.Context, key client.ObjectKey, uid typ
 	return pod.UID != uid || hasEnded(pod), nil
 }
 
-// applyClaim carries out the plan. The finalizer goes only from the claim as the first write left it: who gives a claim
-// devices puts the finalizer there first.
+// applyClaim carries out the plan. It removes the finalizer only from the version that its first write left: an
+// allocator adds the finalizer before it allocates devices.
 func (c *Controller) applyClaim(ctx context.Context, in ClaimInput, plan ClaimPlan) error {
 	next := in.Claim.DeepCopy()
 	if !apiequality.Semantic.DeepEqual(in.Claim.Status, plan.Status) {

@@ -30,7 +30,7 @@ type fixture struct {
 	*Controller
 	api  client.WithWatch
 	told *eventstest.Recorded
-	// fails reports whether a request is to fail: before it is made, or after.
+	// fails reports whether a request fails: before it is carried out, or after.
 	fails func(verb string) (before, after bool)
 }
 
@@ -91,7 +91,7 @@ func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	return f
 }
 
-// show lets the caches show what there is.
+// show copies the API's objects into the caches.
 func (f *fixture) show(t *testing.T) {
 	t.Helper()
 	pods, claims, templates := &corev1.PodList{}, &resourcev1.ResourceClaimList{},
@@ -135,7 +135,7 @@ func (f *fixture) pod(t *testing.T) *corev1.Pod {
 	return pod
 }
 
-// Through requests that fail and answers that are lost a Pod comes to one claim, which its status names.
+// Despite failed requests and lost answers a Pod ends up with one claim, which its status names.
 func TestAPodComesToItsClaims(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -249,7 +249,7 @@ func stateOf(claims []resourcev1.ResourceClaim) string {
 	return fmt.Sprintf("%s%s, for %d, %v", going, allocated, len(c.Status.ReservedFor), c.Finalizers)
 }
 
-// A Pod is woken when it may lack a claim, a claim when somebody may need it no more; nobody else is.
+// A Pod is woken when it may lack a claim, a claim when a consumer may no longer need it; nothing else is woken.
 func TestWhatWakes(t *testing.T) {
 	f := newFixture(t, newPod(), newTemplate())
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())

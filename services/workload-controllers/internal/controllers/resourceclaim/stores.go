@@ -12,14 +12,14 @@ import (
 	"keelson.dev/services/workload-controllers/internal/storeindex"
 )
 
-// The indexes of Pods by the templates that they name, and of claims by the UID of the Pod that they were made for.
-// Pods that name no template are in no index.
+// The indexes: Pods by the templates that they name, and claims by the UID of the Pod that they were created for.
+// Pods that name no template are not indexed.
 const (
 	byTemplate = "resourceclaim/template"
 	byPod      = "resourceclaim/pod"
 )
 
-// stores are the caches that decisions are made from. What they return is shared: read only.
+// stores are the caches that the decisions read. The objects are shared: read only.
 type stores struct {
 	pods, claims, templates toolscache.Indexer
 }
@@ -52,7 +52,7 @@ func (s stores) index() error {
 	)
 }
 
-// podOf is the Pod that the claim was made for, or nil.
+// podOf returns the Pod that the claim was created for, or nil.
 func podOf(claim *resourcev1.ResourceClaim) *metav1.OwnerReference {
 	owner := metav1.GetControllerOfNoCopy(claim)
 	if owner == nil || owner.Kind != podKind.Kind || owner.APIVersion != podKind.Version {

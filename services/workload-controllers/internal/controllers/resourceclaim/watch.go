@@ -15,14 +15,14 @@ import (
 	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
-// claimPrefix is what requests for passes over claims begin with, which no name of a Pod does.
+// claimPrefix begins the name of each request for a pass over a claim; no Pod's name begins with it.
 const claimPrefix = "claim/"
 
 func claimRequest(namespace, name string) reconcile.Request {
 	return wake.Request(namespace, claimPrefix+name)
 }
 
-// onPod wakes up a Pod that may lack a claim, and the claims of one that has ended.
+// onPod wakes up a Pod that may lack a claim, and the claims of a Pod that has ended.
 func (c *Controller) onPod() handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
 	look := func(pod *corev1.Pod, q wake.Queue) {
 		if len(pod.Spec.ResourceClaims) == 0 {
@@ -45,13 +45,13 @@ func (c *Controller) onPod() handler.TypedFuncs[*corev1.Pod, reconcile.Request] 
 	return on
 }
 
-// forget wakes up the claims of a Pod that is gone.
+// forget wakes up the claims of a deleted Pod.
 func (c *Controller) forget(pod *corev1.Pod, q wake.Queue) {
 	c.gate.Forget(pod.UID)
 	wakeClaims(pod, q)
 }
 
-// lacksName reports whether the Pod's status does not say yet which of its claims is which.
+// lacksName reports whether the Pod's status lacks the name of one of its claims.
 func lacksName(pod *corev1.Pod) bool {
 	for i := range pod.Spec.ResourceClaims {
 		if _, known := podview.ResourceClaimOf(pod, &pod.Spec.ResourceClaims[i]); !known {
@@ -69,7 +69,7 @@ func wakeClaims(pod *corev1.Pod, q wake.Queue) {
 	}
 }
 
-// onClaim wakes up a claim that is for somebody, or that goes, and the Pod whose claim is gone.
+// onClaim wakes up a claim that is reserved, owned by a Pod or being deleted, and the Pod of a deleted claim.
 func (c *Controller) onClaim() handler.TypedFuncs[*resourcev1.ResourceClaim, reconcile.Request] {
 	look := func(claim *resourcev1.ResourceClaim, q wake.Queue) {
 		if len(claim.Status.ReservedFor) > 0 || claim.DeletionTimestamp != nil || podOf(claim) != nil {
@@ -86,7 +86,7 @@ func (c *Controller) gone(claim *resourcev1.ResourceClaim, q wake.Queue) {
 	}
 }
 
-// onTemplate wakes up the Pods that name a template that is new. Templates never change.
+// onTemplate wakes up the Pods that name a new template. Templates never change.
 func (c *Controller) onTemplate() handler.TypedFuncs[*resourcev1.ResourceClaimTemplate, reconcile.Request] {
 	return handler.TypedFuncs[*resourcev1.ResourceClaimTemplate, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*resourcev1.ResourceClaimTemplate], q wake.Queue) {
