@@ -1,17 +1,17 @@
-// Package horizontalpodautoscaler gives a workload as many replicas as its load asks for. The metrics come from
-// metrics.k8s.io, custom.metrics.k8s.io and external.metrics.k8s.io; the replicas are read and written at the scale of
-// whatever kind has one.
+// Package horizontalpodautoscaler scales a workload by its load. The metrics come from metrics.k8s.io,
+// custom.metrics.k8s.io and external.metrics.k8s.io; the replicas are read and written through the scale subresource of
+// any kind that has one.
 //
-//	decide.go           how many replicas, and what the status says (pure); begin here
-//	decide_propose.go   what the metrics ask for together (pure)
-//	decide_metric.go    what one metric asks for (pure)
+//	decide.go           how many replicas, and the status (pure); start here
+//	decide_propose.go   how many replicas all metrics ask for together (pure)
+//	decide_metric.go    how many replicas one metric asks for (pure)
 //	decide_pods.go      which Pods count, and for how much (pure)
-//	decide_behavior.go  how fast that may happen (pure)
-//	decide_history.go   what was decided before (pure)
+//	decide_behavior.go  how fast the target may be scaled (pure)
+//	decide_history.go   earlier recommendations and changes (pure)
 //	decide_explain.go   the explanation of a decision
 //	status.go           conditions (pure)
-//	target.go           what is scaled
-//	metrics.go          what is read
+//	target.go           the scaled object
+//	metrics.go          reading the metrics
 //	reconcile.go        observe, apply
 //	controller.go       what it reads and writes, and what wakes an autoscaler up
 package horizontalpodautoscaler
@@ -63,7 +63,7 @@ func Registration(feed *podfeed.Feed, settings Settings, concurrent int) control
 			{APIGroups: []string{"*"}, Resources: []string{"*/scale"}, Verbs: []string{"get", "update"}},
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
 			{APIGroups: []string{"metrics.k8s.io"}, Resources: []string{"pods"}, Verbs: []string{"list"}},
-			// The resources of these groups are whatever metrics there are.
+			// The resources of these groups are the names of metrics.
 			{APIGroups: []string{"custom.metrics.k8s.io", "external.metrics.k8s.io"}, Resources: []string{"*"},
 				Verbs: []string{"get", "list"}},
 			rights.Events,
@@ -83,18 +83,18 @@ func setup(s *controller.Setup, feed *podfeed.Feed, settings Settings, concurren
 		selected: podset.NewSelections(feed.Index), scales: found, sources: sources, recorder: s.Recorder,
 		settings: settings, now: time.Now, histories: map[types.NamespacedName]known{},
 	}
-	// Pods wake nobody up: what matters of them is read each period.
+	// Changes of Pods wake no autoscaler: each pass reads the Pods.
 	nobody := func(*corev1.Pod, podset.Change) []reconcile.Request { return nil }
 	return controller.Build(s, concurrent, c.steps()).
 		Explain(explain.Explainer(c.steps(), account, nil)).
 		Watch(source.Kind(s.Cache, &autoscalingv2.HorizontalPodAutoscaler{}, c.onAutoscaler()),
 			&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: nobody}).
-		// The selections are of no use after the term.
+		// The selections are not needed after the term.
 		Last(c.selected.Close).
 		Runnable()
 }
 
-// connect makes the clients for what is no part of the cache.
+// connect creates the clients for the APIs outside the cache.
 func connect(config *rest.Config, mapper meta.RESTMapper) (*scales.Client, sources, error) {
 	found, err := scales.Connect(config, mapper)
 	if err != nil {
@@ -116,7 +116,7 @@ func connect(config *rest.Config, mapper meta.RESTMapper) (*scales.Client, sourc
 	return found, sources{resources, custom, external}, nil
 }
 
-// onAutoscaler wakes up an autoscaler that is new or wants something else. Its status is this controller's own.
+// onAutoscaler wakes up an autoscaler that is new or whose spec has changed. Only this controller writes its status.
 func (c *Controller) onAutoscaler() handler.TypedFuncs[*autoscalingv2.HorizontalPodAutoscaler, reconcile.Request] {
 	on := wake.Self(func(*autoscalingv2.HorizontalPodAutoscaler) {}, c.forget)
 	update := on.UpdateFunc

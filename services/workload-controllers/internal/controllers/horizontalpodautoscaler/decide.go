@@ -20,23 +20,23 @@ type Input struct {
 	Settings   Settings
 	Autoscaler *autoscalingv2.HorizontalPodAutoscaler
 	Target     Target
-	// Pods are those that the target's selector matches, in a stable order.
+	// Pods are the Pods that the target's selector matches, in a stable order.
 	Pods []*corev1.Pod
-	// Rivals are all autoscalers that select one of the Pods, this one among them; nil where it is the only one.
+	// Rivals are all autoscalers that select one of the Pods, including this one; nil if it is the only one.
 	Rivals []string
-	// Readings are what was read, one for each metric of the spec. Nothing is read where NeedsMetrics is false.
+	// Readings are the readings of the metrics in the spec, one each. None is read if NeedsMetrics is false.
 	Readings []Reading
 	History  History
 }
 
-// Target is what is scaled.
+// Target is the scaled object.
 type Target struct {
 	// Err tells why it was not found. Then nothing else is known.
 	Err error
 	// Scale is the scale of Resource.
 	Scale    *autoscalingv1.Scale
 	Resource schema.GroupResource
-	// Selector selects its Pods; SelectorErr tells why it is not known.
+	// Selector selects its Pods; SelectorErr is why it is unknown.
 	Selector    labels.Selector
 	SelectorErr error
 }
@@ -48,17 +48,17 @@ type Plan struct {
 	Rescale *Rescale
 	Events  []events.Event
 	History History
-	// Soon says that the status is to be written first, and the target to be scaled in the next pass.
+	// Soon says to write the status in this pass, and to scale the target in the next.
 	Soon bool
 }
 
-// Rescale is another number of replicas.
+// Rescale is a change of the number of replicas.
 type Rescale struct {
 	From, To int32
 	Reason   string
 }
 
-// decision is a Plan in the making.
+// decision is a Plan under construction.
 type decision struct {
 	*Input
 	plan Plan
@@ -74,7 +74,7 @@ func (in *Input) replicas() int32 { return in.Target.Scale.Spec.Replicas }
 func (in *Input) least() int32    { return ptr.Deref(in.Autoscaler.Spec.MinReplicas, 1) }
 func (in *Input) most() int32     { return in.Autoscaler.Spec.MaxReplicas }
 
-// Decide says how many replicas the target is to have.
+// Decide returns how many replicas the target must have.
 func Decide(in Input) Plan {
 	d := &decision{Input: &in, plan: Plan{Status: *in.Autoscaler.Status.DeepCopy(), History: in.History}}
 	d.plan.Status.ObservedGeneration = ptr.To(in.Autoscaler.Generation)
@@ -144,8 +144,7 @@ func (d *decision) warn(reason string, err error) {
 	d.plan.Events = append(d.plan.Events, events.Warning(reason, "%v", err))
 }
 
-// end leaves out warnings that say what the conditions have said since the last pass: they are told once, not each
-// period.
+// end drops warnings if the conditions have not changed since the last pass: they are emitted once, not each period.
 func (d *decision) end() Plan {
 	if sayTheSame(d.Autoscaler.Status.Conditions, d.plan.Status.Conditions) {
 		d.plan.Events = nil
@@ -153,7 +152,7 @@ func (d *decision) end() Plan {
 	return d.plan
 }
 
-// Settle is the plan after its rescale, which err says why it failed.
+// Settle returns the plan after its rescale; err is the error of the rescale, if it failed.
 func Settle(in Input, plan Plan, err error) Plan {
 	d := &decision{Input: &in, plan: plan}
 	rescale := plan.Rescale

@@ -11,13 +11,13 @@ import (
 	"keelson.dev/kit/seconds"
 )
 
-// Without rules of its own an autoscaler at most doubles its target in one pass, or raises it to fourTimes.
+// Without a behavior, an autoscaler at most doubles its target in one pass, or raises it to fourTimes.
 const (
 	doubling  = 2
 	fourTimes = 4
 )
 
-// limit is a bound and what it is called.
+// limit is a bound with its reason and message.
 type limit struct {
 	at              int32
 	reason, message string
@@ -30,7 +30,8 @@ const (
 	tooFew  = "the desired replica count is less than the minimum replica count"
 )
 
-// bounded is how many of the wanted replicas there may be now: stabilized, at the pace of the rules, within the bounds.
+// bounded returns how many of the wanted replicas are allowed now: stabilized, at the pace of the rules, within the
+// bounds.
 func (d *decision) bounded(wanted int32) int32 {
 	stable := d.stabilized(wanted)
 	desired := stable
@@ -49,8 +50,8 @@ func (d *decision) bounded(wanted int32) int32 {
 	return desired
 }
 
-// stabilized is the recommendation that is safest within the windows: no more than the lowest of the one, no fewer than
-// the highest of the other.
+// stabilized returns the safest recommendation within the windows: no more than the lowest in the scale-up window,
+// no fewer than the highest in the scale-down window.
 func (d *decision) stabilized(wanted int32) int32 {
 	up, down := d.window(d.up(), 0), d.window(d.down(), d.Settings.DownscaleStabilization)
 	lowest := d.plan.History.lowest(wanted, up, d.Now)
@@ -74,7 +75,7 @@ func (d *decision) stabilized(wanted int32) int32 {
 	return stable
 }
 
-// ceiling is how many replicas there may be at most.
+// ceiling returns the most replicas allowed.
 func (d *decision) ceiling() limit {
 	pace := limit{reason: "ScaleUpLimit", message: tooFast}
 	if d.Autoscaler.Spec.Behavior == nil {
@@ -88,7 +89,7 @@ func (d *decision) ceiling() limit {
 	return limit{d.most(), "TooManyReplicas", tooMany}
 }
 
-// floor is how many replicas there must be at least.
+// floor returns the fewest replicas allowed.
 func (d *decision) floor() limit {
 	if d.Autoscaler.Spec.Behavior != nil {
 		pace := limit{min(d.replicas(), d.allowed(d.down(), false)), "ScaleDownLimit", tooSoon}
@@ -99,7 +100,8 @@ func (d *decision) floor() limit {
 	return limit{d.least(), "TooFewReplicas", tooFew}
 }
 
-// allowed is how far the rules of one direction let the replicas go: each policy from where its period began.
+// allowed returns how far the rules of one direction let the replicas change, each policy counted from the start of
+// its period.
 func (d *decision) allowed(rules *autoscalingv2.HPAScalingRules, up bool) int32 {
 	choice := autoscalingv2.MaxChangePolicySelect
 	if rules != nil {
@@ -121,7 +123,7 @@ func (d *decision) allowed(rules *autoscalingv2.HPAScalingRules, up bool) int32 
 	return clamp(chosen)
 }
 
-// reach is how far a policy goes from where its period began: from zero to one replica at least.
+// reach returns how far a policy goes from the number at the start of its period: from zero to at least one replica.
 func reach(start float64, policy autoscalingv2.HPAScalingPolicy, up bool) float64 {
 	percent := policy.Type == autoscalingv2.PercentScalingPolicy
 	switch value := float64(policy.Value); {
@@ -157,7 +159,7 @@ func (d *decision) window(rules *autoscalingv2.HPAScalingRules, otherwise time.D
 	return seconds.Of(*rules.StabilizationWindowSeconds)
 }
 
-// clamp is a number of replicas.
+// clamp converts to a valid number of replicas.
 func clamp(replicas float64) int32 {
 	return int32(min(max(replicas, 0), math.MaxInt32))
 }

@@ -23,7 +23,7 @@ func percent(value, seconds int32) autoscalingv2.HPAScalingPolicy {
 	return autoscalingv2.HPAScalingPolicy{Type: "Percent", Value: value, PeriodSeconds: seconds}
 }
 
-// behaved is an autoscaler of 1 to 2000 replicas whose external metric asks for as many as wanted.
+// behaved returns an autoscaler of 1 to 2000 replicas whose external metric asks for the wanted number.
 func behaved(replicas, wanted int32, behavior *autoscalingv2.HorizontalPodAutoscalerBehavior) Input {
 	in := sized(input(), replicas)
 	in.Autoscaler.Spec.MaxReplicas, in.Autoscaler.Spec.Behavior = 2000, behavior
@@ -52,7 +52,7 @@ func walk(in Input, period time.Duration) []int32 {
 	return at
 }
 
-// The examples of the field's documentation, and what stands when nothing is said.
+// The examples of the API documentation, and the defaults.
 func TestDocumentedBehavior(t *testing.T) {
 	free := rules(0, "Max", policies{percent(100, 15)})
 	quick := rules(0, "Max", policies{pods(4, 15), percent(100, 15)})
@@ -94,7 +94,7 @@ func TestDocumentedBehavior(t *testing.T) {
 	}
 }
 
-// What was scaled within the period counts, up to the last moment and no longer.
+// A change counts until the end of its period, and no longer.
 func TestPeriods(t *testing.T) {
 	behavior := &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: rules(0, "Max", policies{pods(4, 60)}),
 		ScaleDown: rules(0, "Max", policies{pods(4, 60)})}
@@ -126,7 +126,7 @@ func TestPeriods(t *testing.T) {
 	}
 }
 
-// A recommendation is held back by safer ones within the window.
+// Safer recommendations within the window hold a recommendation back.
 func TestStabilization(t *testing.T) {
 	const (
 		ready = "True ReadyForNewScale recommended size matches current size"
@@ -180,7 +180,7 @@ func TestStabilization(t *testing.T) {
 	}
 }
 
-// A controller that knows no history scales up at once, and down no sooner than its window after it began.
+// A controller without history scales up at once, and down no sooner than its window after its start.
 func TestFreshHistory(t *testing.T) {
 	in := behaved(10, 2, nil)
 	in.Settings.DownscaleStabilization = 5 * time.Minute
@@ -202,7 +202,7 @@ func TestFreshHistory(t *testing.T) {
 	}
 }
 
-// Which limit it was that held.
+// The condition names the limit that applied.
 func TestLimits(t *testing.T) {
 	slow := &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: rules(0, "Max", policies{pods(1, 60)}),
 		ScaleDown: rules(0, "Max", policies{pods(1, 60)})}

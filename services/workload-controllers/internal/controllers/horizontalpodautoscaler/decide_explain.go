@@ -9,7 +9,7 @@ import (
 	"keelson.dev/kit/explain"
 )
 
-// account tells what a decision came to, by the conditions that it sets.
+// account explains a decision, by the conditions that it sets.
 func account(in Input, plan Plan) explain.Account {
 	a := explain.Account{Settled: fmt.Sprintf("the target has %s, as its metrics ask; they are read again every %s",
 		explain.Count(int(plan.Status.DesiredReplicas), "replica"), in.Settings.SyncPeriod)}
@@ -29,7 +29,7 @@ func account(in Input, plan Plan) explain.Account {
 	wait(autoscalingv2.AbleToScale, corev1.ConditionFalse, "the target's scale",
 		"the scale that spec.scaleTargetRef names can be read and written")
 	if in.Target.Err != nil {
-		return a // What the other conditions say is of an earlier pass.
+		return a // The other conditions are from an earlier pass.
 	}
 	if in.disabled() {
 		wait(autoscalingv2.ScalingActive, corev1.ConditionFalse, "the target to be in use",

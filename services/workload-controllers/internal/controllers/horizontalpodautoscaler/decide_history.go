@@ -11,7 +11,8 @@ const (
 	longestPeriod = 30 * time.Minute
 )
 
-// History is what was decided before, oldest first. It is a value: what adds to it leaves the old one as it was.
+// History holds earlier recommendations and changes, oldest first. It is a value: methods return a new History and
+// leave the old one unchanged.
 type History struct {
 	Recommendations []Recommendation
 	Changes         []Change
@@ -29,8 +30,8 @@ type Change struct {
 	At time.Time
 }
 
-// begun is a history that has a beginning: that what there is was right. So a controller that knows nothing yet scales
-// down no sooner than one that knows all.
+// begun returns the history, starting with the current replicas as a recommendation if it is empty. So a controller
+// without history scales down no sooner than one with it.
 func (h History) begun(replicas int32, now time.Time) History {
 	if len(h.Recommendations) == 0 {
 		h.Recommendations = []Recommendation{{replicas, now}}
@@ -38,8 +39,8 @@ func (h History) begun(replicas int32, now time.Time) History {
 	return h
 }
 
-// recommended adds a recommendation and drops those that no window reaches back to. A window that a flag makes longer
-// than the API allows is kept to as well.
+// recommended adds a recommendation and drops those that no window reaches back to. It respects a window that a flag
+// makes longer than the API allows.
 func (h History) recommended(replicas int32, now time.Time, window time.Duration) History {
 	h.Recommendations = append(slices.DeleteFunc(slices.Clone(h.Recommendations), func(r Recommendation) bool {
 		return !r.At.After(now.Add(-max(longestWindow, window)))
@@ -54,7 +55,7 @@ func (h History) rescaled(by int32, now time.Time) History {
 	return h
 }
 
-// changed is by how many replicas the target was scaled in the period before now.
+// changed returns by how many replicas the target was scaled in the period before now.
 func (h History) changed(period time.Duration, now time.Time) int64 {
 	var by int64
 	for _, c := range h.Changes {
@@ -65,7 +66,7 @@ func (h History) changed(period time.Duration, now time.Time) int64 {
 	return by
 }
 
-// lowest and highest are the extremes of the recommendations of a window before now and of one more.
+// lowest returns the lowest of replicas and the recommendations in the window before now.
 func (h History) lowest(replicas int32, window time.Duration, now time.Time) int32 {
 	for _, r := range h.Recommendations {
 		if r.At.After(now.Add(-window)) {

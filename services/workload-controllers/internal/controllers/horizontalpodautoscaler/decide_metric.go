@@ -13,9 +13,9 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// Reading is what was read of one metric. Amounts are in thousandths.
+// Reading is the reading of one metric. Amounts are in thousandths.
 type Reading struct {
-	// Err tells why it could not be read.
+	// Err is why the metric could not be read.
 	Err error
 	// Pods are the samples by Pod, of a metric about Pods.
 	Pods map[string]Sample
@@ -30,15 +30,15 @@ type measured struct {
 	status   autoscalingv2.MetricStatus
 }
 
-// mostThousandths are as many as an amount is exact with.
+// mostThousandths is the largest amount in thousandths that is computed exactly.
 const mostThousandths = 1 << 62
 
-// errNoSelector tells that a scale says nothing of its Pods.
+// errNoSelector reports that a scale does not select its Pods.
 var errNoSelector = errors.New("the scale has no selector")
 
 var errNoPods = errors.New("no pods returned by selector while calculating replica count")
 
-// measure asks one metric. With an error comes the reason under which it is told.
+// measure evaluates one metric. On error it also returns the reason for the condition.
 func (d *decision) measure(m *autoscalingv2.MetricSpec, read Reading) (got measured, reason string, err error) {
 	var value autoscalingv2.MetricValueStatus
 	switch {
@@ -82,7 +82,8 @@ func explained[S ~string](err error, format string, what S) error {
 	return fmt.Errorf(format, what, err)
 }
 
-// measureResource compares what the Pods, or one container of each, use with what they request or with an amount.
+// measureResource compares the usage of the Pods, or of one container of each, with their requests or with an
+// amount.
 func (d *decision) measureResource(name corev1.ResourceName, container string, target *autoscalingv2.MetricTarget,
 	read Reading) (replicas int32, metric string, value autoscalingv2.MetricValueStatus, err error) {
 	if read.Err == nil && len(d.Pods) == 0 {
@@ -164,7 +165,7 @@ func (d *decision) measurePods(m *autoscalingv2.PodsMetricSource, read Reading) 
 	return replicas, value, nil
 }
 
-// measureValue compares one value with what it should be, as a whole or per replica.
+// measureValue compares one value with its target, in total or per replica.
 func (d *decision) measureValue(target *autoscalingv2.MetricTarget, read Reading) (int32,
 	autoscalingv2.MetricValueStatus, error) {
 	switch {
@@ -194,7 +195,7 @@ func (d *decision) measureValue(target *autoscalingv2.MetricTarget, read Reading
 		}
 	}
 	if ratio > 0 {
-		ready = max(ready, 1) // A replica that still starts is not taken away from what waits for it.
+		ready = max(ready, 1) // A starting replica is kept while there is load for it.
 	}
 	return clamp(math.Ceil(ratio * float64(ready))), value, nil
 }
@@ -209,7 +210,7 @@ func (d *decision) perReplica(target, sum float64) (int32, autoscalingv2.MetricV
 	return replicas, autoscalingv2.MetricValueStatus{AverageValue: quantity(each)}, nil
 }
 
-// tolerated reports whether a metric misses its target by too little to act.
+// tolerated reports whether a metric is close enough to its target to change nothing.
 func (d *decision) tolerated(ratio float64) bool {
 	return ratio <= 1+d.tolerance(d.up()) && ratio >= 1-d.tolerance(d.down())
 }
@@ -221,7 +222,7 @@ func (d *decision) tolerance(rules *autoscalingv2.HPAScalingRules) float64 {
 	return rules.Tolerance.AsApproximateFloat64()
 }
 
-// amountOf is a quantity in thousandths, exact where it can be.
+// amountOf returns a quantity in thousandths, exactly if possible.
 func amountOf(q *resource.Quantity) float64 {
 	if amount := q.AsApproximateFloat64() * 1000; math.Abs(amount) > mostThousandths {
 		return amount

@@ -53,7 +53,7 @@ func TestUtilization(t *testing.T) {
 	}
 }
 
-// The tolerance of one direction is the autoscaler's own to say.
+// An autoscaler may set the tolerance of each direction.
 func TestTolerance(t *testing.T) {
 	for _, row := range []struct {
 		name     string
@@ -92,7 +92,7 @@ func TestTolerance(t *testing.T) {
 	}
 }
 
-// Pods of which nothing is known hold back whatever the others ask for.
+// Pods without samples damp the change that the others ask for.
 func TestPodsThatAreNotKnown(t *testing.T) {
 	missing := func(in *Input, i int) { delete(in.Readings[0].Pods, in.Pods[i].Name) }
 	for _, row := range []struct {
@@ -130,7 +130,7 @@ func TestPodsThatAreNotKnown(t *testing.T) {
 	}
 }
 
-// A Pod's CPU counts once it tells what the Pod uses, not what its start did.
+// A Pod's CPU counts once it reflects normal operation rather than startup.
 func TestStarting(t *testing.T) {
 	const window = 30 * time.Second
 	at := func(ago time.Duration) metav1.Time { return metav1.NewTime(now.Add(-ago)) }
@@ -175,7 +175,7 @@ func TestStarting(t *testing.T) {
 	}
 }
 
-// What a Pod requests is that of its containers, or its own.
+// A Pod's request is the sum of its containers' requests, or its Pod-level request.
 func TestRequests(t *testing.T) {
 	with := func(name, request string) corev1.Container {
 		return corev1.Container{Name: name, Resources: corev1.ResourceRequirements{
@@ -209,7 +209,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// Metrics that are no share of a request.
+// Metrics that are not compared with requests.
 func TestAmounts(t *testing.T) {
 	name := autoscalingv2.MetricIdentifier{Name: "hits"}
 	average := autoscalingv2.MetricTarget{Type: "AverageValue", AverageValue: amount("50m")}
@@ -273,7 +273,7 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// The metric that asks for most counts. One that is not known lets the others only add replicas.
+// The metric that asks for most replicas decides. If one metric is unknown, the others can only add replicas.
 func TestSeveralMetrics(t *testing.T) {
 	unknown := Reading{Err: errors.New("away")}
 	for _, row := range []struct {

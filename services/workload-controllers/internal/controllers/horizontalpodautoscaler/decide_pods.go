@@ -19,17 +19,18 @@ type Sample struct {
 	Window time.Duration
 }
 
-// grouped are the Pods of a target by what is known of their use. Those that end count nowhere.
+// grouped are the Pods of a target, grouped by what is known of their usage. Pods that are ending count nowhere.
 type grouped struct {
-	// counted is how many have a sample that tells what a running Pod uses.
+	// counted is the number of Pods whose samples reflect normal operation.
 	counted int
 	// samples are theirs, by name.
 	samples map[string]float64
-	// unready do not tell yet; of missing nothing was read.
+	// unready Pods do not have meaningful samples yet; missing Pods have no samples.
 	unready, missing []string
 }
 
-// group sorts the Pods by their samples of a resource; "" is a metric that tells as much of a Pod that starts.
+// group groups the Pods by their samples of a resource; "" stands for a metric whose samples are meaningful during
+// startup too.
 func (d *decision) group(name corev1.ResourceName, samples map[string]Sample) grouped {
 	g := grouped{samples: map[string]float64{}}
 	for _, pod := range d.Pods {
@@ -50,7 +51,7 @@ func (d *decision) group(name corev1.ResourceName, samples map[string]Sample) gr
 	return g
 }
 
-// starts reports whether a Pod's CPU is still that of its start.
+// starts reports whether a Pod's CPU sample still reflects its startup.
 func (d *decision) starts(pod *corev1.Pod, sample Sample) bool {
 	ready := podview.Condition(pod, corev1.PodReady)
 	if ready == nil || pod.Status.StartTime == nil {
@@ -58,14 +59,14 @@ func (d *decision) starts(pod *corev1.Pod, sample Sample) bool {
 	}
 	since, started := ready.LastTransitionTime.Time, pod.Status.StartTime.Time
 	if started.Add(d.Settings.CPUInitialization).After(d.Now) {
-		// The sample must be of a window in which the Pod was ready all the time.
+		// The Pod must have been ready throughout the window of the sample.
 		return ready.Status == corev1.ConditionFalse || sample.At.Before(since.Add(sample.Window))
 	}
-	// Later only a Pod counts as starting that has never been ready.
+	// Later, only a Pod that has never been ready counts as starting.
 	return ready.Status == corev1.ConditionFalse && started.Add(d.Settings.InitialReadinessDelay).After(since)
 }
 
-// fit is how many replicas bring the ratio of use to target to one.
+// fit returns how many replicas bring the ratio of usage to target to one.
 func (d *decision) fit(g grouped, ratioOf func(map[string]float64) float64, high func(pod string) float64) int32 {
 	ratio := ratioOf(g.samples)
 	samples := g.assumed(ratio, high)
@@ -86,8 +87,8 @@ func (d *decision) fit(g grouped, ratioOf func(map[string]float64) float64, high
 	return replicas
 }
 
-// assumed are the samples with those that are not known, as moves the target least: nothing where there is too much
-// use, and as much as high says where there is too little. Pods that start count in the first case only.
+// assumed returns the samples plus assumptions for unknown Pods that change the replicas least: zero if usage is
+// above the target, and the result of high if it is below. Starting Pods are included only if it is above.
 func (g grouped) assumed(ratio float64, high func(pod string) float64) map[string]float64 {
 	samples := maps.Clone(g.samples)
 	switch {
@@ -113,9 +114,9 @@ func average(samples map[string]float64) float64 {
 	return sum / float64(len(samples))
 }
 
-// requestOf is what a Pod, or one container of it, asks for of a resource. It reads the containers as the cache keeps
-// them (podfeed.Trim): of Pods that ask for something those that run as long as the Pod, before them one without a
-// name that asks for the whole.
+// requestOf returns a resource request of a Pod, or of one container. It reads the containers as the cache keeps
+// them (podfeed.Trim): for Pods with requests, the containers that run as long as the Pod, preceded by an unnamed
+// container with the Pod-level request.
 func requestOf(pod *corev1.Pod, name corev1.ResourceName, container string) (float64, error) {
 	if len(pod.Spec.InitContainers) == 0 {
 		return 0, fmt.Errorf("missing request for %s in all containers of Pod %s", name, pod.Name)

@@ -9,14 +9,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// proposal is how many replicas the metrics ask for together, and the metric that asks for most of them.
+// proposal is how many replicas the metrics ask for together, and the metric that asks for most.
 type proposal struct {
 	replicas int32
 	metric   string
 	statuses []autoscalingv2.MetricStatus
 }
 
-// propose asks every metric. One that is not known holds back a scale-down, not a scale-up.
+// propose evaluates every metric. An unknown metric prevents a scale-down, not a scale-up.
 func (d *decision) propose() (proposal, error) {
 	if err := d.selectable(); err != nil {
 		return proposal{}, err
@@ -52,7 +52,7 @@ func (d *decision) propose() (proposal, error) {
 	return all, nil
 }
 
-// selectable refuses a target whose Pods are not known or not only this autoscaler's.
+// selectable refuses a target whose Pods are unknown or shared with another autoscaler.
 func (d *decision) selectable() error {
 	refuse := func(reason, event, message string) error {
 		d.set(autoscalingv2.ScalingActive, corev1.ConditionFalse, reason, message)

@@ -11,7 +11,7 @@ import (
 	"keelson.dev/kit/events"
 )
 
-// told are the events of a plan as text.
+// told returns the events of a plan as text.
 func told(plan Plan) []string {
 	var all []string
 	for _, e := range plan.Events {
@@ -20,7 +20,7 @@ func told(plan Plan) []string {
 	return all
 }
 
-// DEP-212: what cannot be known changes nothing, and the conditions and events say why.
+// DEP-212: missing information changes nothing, and the conditions and events say why.
 func TestWhatIsInTheWay(t *testing.T) {
 	const able = "True SucceededGetScale the HPA controller was able to get the target's current scale"
 	away := errors.New("away")
@@ -87,7 +87,7 @@ func TestWhatIsInTheWay(t *testing.T) {
 			if metrics := plan.Status.CurrentMetrics; len(metrics) > 0 && metrics[0].Resource != nil {
 				t.Errorf("DEP-212: a value is shown: %+v", metrics)
 			}
-			// The next pass finds the same: it has nothing new to tell, and nothing to write.
+			// The next pass finds the same: it emits no event and writes nothing.
 			in.Autoscaler.Status, in.History, in.Now = plan.Status, plan.History, now.Add(time.Minute)
 			again := Decide(in)
 			if len(again.Events) != 0 || !sayTheSame(plan.Status.Conditions, again.Status.Conditions) ||
@@ -98,7 +98,7 @@ func TestWhatIsInTheWay(t *testing.T) {
 	}
 }
 
-// Outside of its bounds a target is brought back into them whatever the metrics say.
+// A target outside its bounds is brought back into them whatever the metrics say.
 func TestOutsideOfTheBounds(t *testing.T) {
 	for _, row := range []struct {
 		replicas, want int32
@@ -128,7 +128,7 @@ func TestOutsideOfTheBounds(t *testing.T) {
 	}
 }
 
-// What a rescale leaves behind, whether it succeeds or not.
+// The outcome of a rescale, whether it succeeds or fails.
 func TestSettle(t *testing.T) {
 	in := input(100, 100, 100)
 	in.Autoscaler.Status.DesiredReplicas = 3

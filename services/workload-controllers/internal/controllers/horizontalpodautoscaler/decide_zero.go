@@ -5,20 +5,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A target without replicas is one that somebody has switched off, or one that the autoscaler has taken to zero and
-// that is to come back by what an Object or External metric says (KEP-2021). The condition ScaledToZero tells them
-// apart, so it is stored before the target is scaled: a controller that dies in between leaves nothing asleep for ever.
+// A target without replicas was either switched off by a user, or scaled to zero by the autoscaler, which scales it
+// up again when an Object or External metric asks for it (KEP-2021). The condition ScaledToZero distinguishes them,
+// so it is stored before the target is scaled: if the controller dies in between, no target stays at zero for ever.
 
-// asleep reports whether the status says that the autoscaler has taken the target to zero.
+// asleep reports whether the status says that the autoscaler has scaled the target to zero.
 func (in *Input) asleep() bool {
 	c := kind.Find(in.Autoscaler.Status.Conditions, autoscalingv2.ScaledToZero)
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-// disabled reports whether somebody else has taken the target to zero: it is left alone then.
+// disabled reports whether another client has scaled the target to zero: the autoscaler then leaves it alone.
 func (in *Input) disabled() bool { return in.replicas() == 0 && !in.asleep() }
 
-// toZero takes the last replicas away, once the status that is stored says whose doing it is.
+// toZero removes the last replicas, once the stored status says that the autoscaler does so.
 func (d *decision) toZero(statuses []autoscalingv2.MetricStatus) {
 	if !d.asleep() {
 		d.set(autoscalingv2.ScaledToZero, corev1.ConditionTrue, "ScaledToZero",

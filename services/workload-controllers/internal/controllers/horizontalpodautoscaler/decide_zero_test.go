@@ -10,13 +10,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// queue is a metric from elsewhere of which one replica takes ten.
+// queue is an external metric of which one replica handles ten.
 func queue(target autoscalingv2.MetricTarget) autoscalingv2.MetricSpec {
 	return autoscalingv2.MetricSpec{Type: "External", External: &autoscalingv2.ExternalMetricSource{
 		Metric: autoscalingv2.MetricIdentifier{Name: "queue"}, Target: target}}
 }
 
-// queued is an autoscaler of 0 to 10 replicas by the length of a queue, and a target of so many replicas.
+// queued returns an autoscaler of 0 to 10 replicas by the length of a queue, and a target with that many replicas.
 func queued(replicas int, length float64, target autoscalingv2.MetricTarget) Input {
 	in := input(each(replicas, 0)...)
 	in.Autoscaler.Spec.MinReplicas = ptr.To[int32](0)
@@ -31,7 +31,8 @@ func taken(in Input) Input {
 	return in
 }
 
-// A target that the autoscaler has taken to zero comes back, one that somebody else has stays (KEP-2021).
+// A target that the autoscaler has scaled to zero comes back, one that another client has scaled to zero stays
+// (KEP-2021).
 func TestZero(t *testing.T) {
 	perReplica := autoscalingv2.MetricTarget{Type: "AverageValue", AverageValue: amount("10")}
 	whole := autoscalingv2.MetricTarget{Type: "Value", Value: amount("10")}
@@ -98,7 +99,7 @@ func TestZero(t *testing.T) {
 	}
 }
 
-// TestZeroThroughItsLife: from two replicas to none, after the window in which a fuller queue was seen, and back.
+// TestZeroThroughItsLife goes from two replicas to none, after the window in which the queue was longer, and back.
 func TestZeroThroughItsLife(t *testing.T) {
 	perReplica := autoscalingv2.MetricTarget{Type: "AverageValue", AverageValue: amount("10")}
 	replicas, status, history := 2, autoscalingv2.HorizontalPodAutoscalerStatus{}, History{}

@@ -16,13 +16,13 @@ import (
 
 var now = time.Unix(1_700_000_000, 0)
 
-// settled are the field's settings, but with no window that holds back a scale-down.
+// settled are the default settings, but without a window that delays a scale-down.
 var settled = Settings{SyncPeriod: 15 * time.Second, Tolerance: 0.1, CPUInitialization: 5 * time.Minute,
 	InitialReadinessDelay: 30 * time.Second}
 
 func amount(text string) *resource.Quantity { return ptr.To(resource.MustParse(text)) }
 
-// pod is one that has been running and ready for an hour and asks for 100m and 100Mi.
+// pod returns a Pod that has been running and ready for an hour and requests 100m and 100Mi.
 func pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	started := metav1.NewTime(now.Add(-time.Hour))
 	p := &corev1.Pod{
@@ -40,7 +40,7 @@ func pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-// unready has not been ready since its start, which was so long ago.
+// unready makes a Pod that started that long ago and has never been ready.
 func unready(ago time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		started := metav1.NewTime(now.Add(-ago))
@@ -55,8 +55,8 @@ func cpu(percent int32) autoscalingv2.MetricSpec {
 		Target: autoscalingv2.MetricTarget{Type: "Utilization", AverageUtilization: &percent}}}
 }
 
-// input is an autoscaler of 1 to 10 replicas with a target of 50 % of the CPU request, and a target of as many replicas
-// as there are samples: what each Pod uses, in thousandths.
+// input returns an autoscaler of 1 to 10 replicas with a target of 50 % of the CPU request, and one replica for each
+// sample: what each Pod uses, in thousandths.
 func input(samples ...float64) Input {
 	in := Input{Now: now, Settings: settled, Autoscaler: &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "a", Generation: 1},
@@ -75,7 +75,7 @@ func input(samples ...float64) Input {
 	return sized(in, len(samples))
 }
 
-// sized is the input with another number of replicas.
+// sized returns the input with another number of replicas.
 func sized[N int | int32](in Input, replicas N) Input {
 	in.Target = Target{Selector: labels.SelectorFromSet(labels.Set{"app": "web"}), Scale: &autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"},
@@ -84,7 +84,7 @@ func sized[N int | int32](in Input, replicas N) Input {
 	return in
 }
 
-// each is as many samples of one amount.
+// each returns count samples of one amount.
 func each(count int, sample float64) []float64 {
 	samples := make([]float64, count)
 	for i := range samples {
@@ -93,7 +93,7 @@ func each(count int, sample float64) []float64 {
 	return samples
 }
 
-// desired is how many replicas there are after a plan.
+// desired returns how many replicas there are after a plan.
 func desired(in Input, plan Plan) int32 {
 	if plan.Rescale != nil {
 		return plan.Rescale.To
@@ -101,7 +101,7 @@ func desired(in Input, plan Plan) int32 {
 	return in.replicas()
 }
 
-// said is a condition as text.
+// said returns a condition as text.
 func said(status autoscalingv2.HorizontalPodAutoscalerStatus,
 	kindOf autoscalingv2.HorizontalPodAutoscalerConditionType) string {
 	c := kind.Find(status.Conditions, kindOf)

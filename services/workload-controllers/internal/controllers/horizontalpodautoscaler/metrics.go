@@ -24,7 +24,7 @@ type sources struct {
 	external  external_metrics.ExternalMetricsClient
 }
 
-// read reads the metrics of an autoscaler. Those of its Pods' resources come from one request, however many there are.
+// read reads the metrics of an autoscaler. One request serves all its resource metrics.
 func (s sources) read(ctx context.Context, a *autoscalingv2.HorizontalPodAutoscaler,
 	selector labels.Selector) []Reading {
 	var used *metricsv1beta1.PodMetricsList
@@ -83,7 +83,7 @@ func resourceReading(name corev1.ResourceName, container string, list func() (*m
 	return Reading{Pods: samples}
 }
 
-// usedBy is what the containers of a Pod use, or one of them. Where one of them is not known the Pod is not.
+// usedBy returns the usage of a Pod's containers, or of one of them. If one container is unknown, so is the Pod.
 func usedBy(pod *metricsv1beta1.PodMetrics, name corev1.ResourceName, container string) (amount float64,
 	complete bool) {
 	counted := 0
@@ -168,7 +168,7 @@ func (s sources) ofOutside(namespace string, metric *autoscalingv2.MetricIdentif
 	return Reading{Value: sum}
 }
 
-// orAll is the selector, or one that selects everything.
+// orAll returns the selector, or one that selects everything.
 func orAll(selector *metav1.LabelSelector) *metav1.LabelSelector {
 	if selector == nil {
 		return &metav1.LabelSelector{}

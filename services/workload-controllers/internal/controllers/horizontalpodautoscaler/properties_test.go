@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// anyRules are valid rules of one direction.
+// anyRules returns random valid rules of one direction.
 func anyRules(r *rand.Rand) *autoscalingv2.HPAScalingRules {
 	choice := []autoscalingv2.ScalingPolicySelect{"Max", "Min", "Disabled"}[r.IntN(3)]
 	made := &autoscalingv2.HPAScalingRules{SelectPolicy: &choice}
@@ -25,15 +25,15 @@ func anyRules(r *rand.Rand) *autoscalingv2.HPAScalingRules {
 	return made
 }
 
-// scaled is what happened at a time of a random history.
+// scaled is one event of a random history.
 type scaled struct {
 	at       time.Time
 	from, to int32
 	wanted   int32
 }
 
-// TestRandomHistories walks through random loads: never beyond the bounds, never faster than every chosen policy allows
-// within its period, and down never below what was asked for within the window.
+// TestRandomHistories applies random loads: the replicas never leave the bounds, never change faster than the chosen
+// policy allows within its period, and never fall below what was asked for within the window.
 func TestRandomHistories(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -104,7 +104,7 @@ func checkPace(t *testing.T, seed uint64, in Input, past []scaled) {
 	}
 }
 
-// within reports whether the last change keeps to the policies: to one of them by Max, to all of them by Min.
+// within reports whether the last change obeys the policies: one of them under Max, all of them under Min.
 func within(rules *autoscalingv2.HPAScalingRules, up bool, past []scaled) bool {
 	last := past[len(past)-1]
 	kept := 0
@@ -119,7 +119,7 @@ func within(rules *autoscalingv2.HPAScalingRules, up bool, past []scaled) bool {
 		if policy.Type == "Percent" {
 			step = start * step / 100
 		}
-		// A share of a Pod is a whole one.
+		// Fractions of a Pod are rounded up.
 		if up && float64(last.to) < start+step+1 || !up && float64(last.to) > start-step-1 {
 			kept++
 		}
@@ -133,8 +133,8 @@ func within(rules *autoscalingv2.HPAScalingRules, up bool, past []scaled) bool {
 	return false
 }
 
-// TestRandomSamples: whatever the Pods say, the number of replicas stays within the bounds, and what is not known never
-// makes a change larger than it would be if all of it were at the target.
+// TestRandomSamples: whatever the samples, the number of replicas stays within the bounds, and unknown Pods never
+// make a change larger than if they were at the target.
 func TestRandomSamples(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -45,17 +45,17 @@ type Controller struct {
 	histories map[types.NamespacedName]known
 }
 
-// known is the history of one autoscaler; another one of its name has none.
+// known is the history of one autoscaler, identified by UID.
 type known struct {
 	of      types.UID
 	history History
 }
 
-// soon leaves the cache time to see the status that was just written.
+// soon gives the cache time to show the status that was just written.
 const soon = time.Second
 
-// steps are what a pass over an autoscaler consists of. There is no gate: a scale that was read before the last write
-// is refused by its resource version.
+// steps are what a pass over an autoscaler consists of. It needs no gate: the apiserver refuses an outdated scale by
+// its resource version.
 func (c *Controller) steps() *pass.Steps[*autoscalingv2.HorizontalPodAutoscaler, Input, Plan] {
 	return &pass.Steps[*autoscalingv2.HorizontalPodAutoscaler, Input, Plan]{
 		Reader:  c.client,
@@ -70,7 +70,7 @@ func (c *Controller) steps() *pass.Steps[*autoscalingv2.HorizontalPodAutoscaler,
 	}
 }
 
-// observe reads the input of a decision. All of it but the scale is shared with the cache.
+// observe reads the input of a decision. All of it except the scale is shared with the cache.
 func (c *Controller) observe(ctx context.Context, a *autoscalingv2.HorizontalPodAutoscaler) (Input, bool, error) {
 	in := Input{Now: c.now(), Settings: c.settings, Autoscaler: a, History: c.history(a)}
 	if a.DeletionTimestamp != nil {
@@ -87,10 +87,10 @@ func (c *Controller) observe(ctx context.Context, a *autoscalingv2.HorizontalPod
 	return in, true, ctx.Err()
 }
 
-// observePods looks up the Pods that the target selects, and who else selects them.
+// observePods looks up the Pods that the target selects, and the other autoscalers that select them.
 func (c *Controller) observePods(in *Input) {
 	a := in.Autoscaler
-	// Not by its generation: it is the target's selector, which may change when the autoscaler does not.
+	// The generation is left out: the selector is the target's, and may change when the autoscaler does not.
 	self := &metav1.ObjectMeta{Namespace: a.Namespace, Name: a.Name, UID: a.UID}
 	if in.Target.Err != nil || in.Target.SelectorErr != nil {
 		c.selected.Remove(self)
@@ -118,7 +118,7 @@ func (c *Controller) observePods(in *Input) {
 	}
 }
 
-// apply carries out the plan: the scale first, since the status tells how it went.
+// apply carries out the plan: the scale first, since the status reports the result.
 func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
 	if plan.Rescale != nil {
 		err := write.Do(nil, in.Autoscaler.UID, "horizontalpodautoscaler.scale", func() (types.UID, gate.Seen, error) {

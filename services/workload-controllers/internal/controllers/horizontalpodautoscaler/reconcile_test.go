@@ -32,7 +32,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
-// server is an apiserver with one scale and whatever metrics a test gives it. It counts what it is asked.
+// server is an apiserver with one scale and the metrics that a test gives it. It records the requests.
 type server struct {
 	mu       sync.Mutex // guards all below
 	scale    *autoscalingv1.Scale
@@ -69,7 +69,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// take returns what was asked since the last time.
+// take returns the requests since the last call.
 func (s *server) take() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (j *journal) Record(object runtime.Object, e events.Event) {
 	j.list = append(j.list, object.(client.Object).GetName()+": "+e.Reason)
 }
 
-// world is a controller over a server of the test.
+// world is a controller with the test's server.
 type world struct {
 	*Controller
 	server  *server
@@ -137,7 +137,7 @@ func newWorld(t *testing.T, replicas int32, autoscalers ...*autoscalingv2.Horizo
 	return w
 }
 
-// use makes the metrics of all Pods say how much they use.
+// use sets the usage of all Pods.
 func (w *world) use(pods int, cpu string) {
 	list := &metricsv1beta1.PodMetricsList{TypeMeta: metav1.TypeMeta{APIVersion: "metrics.k8s.io/v1beta1",
 		Kind: "PodMetricsList"}}
@@ -179,8 +179,8 @@ func autoscaler(name string, change ...func(*autoscalingv2.HorizontalPodAutoscal
 	return a
 }
 
-// DEP-185, DEP-186, DEP-210, DEP-211: the scale is written where it is found, by one request for metrics per period,
-// and once it fits nothing is written.
+// DEP-185, DEP-186, DEP-210, DEP-211: the controller writes the scale with one metrics request per period, and
+// writes nothing once it fits.
 func TestScaling(t *testing.T) {
 	w := newWorld(t, 2, autoscaler("a", func(a *autoscalingv2.HorizontalPodAutoscaler) {
 		a.Spec.ScaleTargetRef = autoscalingv2.CrossVersionObjectReference{Kind: "ReplicaSet", Name: "web"}
@@ -220,7 +220,7 @@ func TestScaling(t *testing.T) {
 	}
 }
 
-// DEP-212: without a source of metrics nothing is changed, and the condition says so.
+// DEP-212: without a source of metrics the controller changes nothing, and the condition says so.
 func TestWithoutMetrics(t *testing.T) {
 	name := autoscalingv2.MetricIdentifier{Name: "hits"}
 	target := autoscalingv2.MetricTarget{Type: "AverageValue", AverageValue: amount("1")}
@@ -265,7 +265,7 @@ func TestWithoutMetrics(t *testing.T) {
 	}
 }
 
-// Metrics of other APIs, as a server of them answers.
+// Metrics of other APIs, as their server answers.
 func TestOtherAPIs(t *testing.T) {
 	const custom = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/ns/"
 	each := autoscalingv2.MetricTarget{Type: "AverageValue", AverageValue: amount("10")}
@@ -321,8 +321,8 @@ func TestOtherAPIs(t *testing.T) {
 	}
 }
 
-// That it is the autoscaler that takes the last replicas away is stored before it does, so that whoever comes after a
-// controller that died in between knows when to bring them back.
+// The autoscaler stores that it takes the last replicas away before it does so; if the controller dies in between,
+// its successor knows when to bring them back.
 func TestZeroIsSaidFirst(t *testing.T) {
 	w := newWorld(t, 2, autoscaler("a", func(a *autoscalingv2.HorizontalPodAutoscaler) {
 		*a.Spec.MinReplicas = 0
@@ -350,7 +350,7 @@ func TestZeroIsSaidFirst(t *testing.T) {
 	queued("0")
 	expect("an empty queue", 2, corev1.ConditionTrue, time.Second)
 	expect("the next pass", 0, corev1.ConditionTrue, 15*time.Second)
-	// Another controller has no history of its own.
+	// Another controller starts without history.
 	w.histories = map[types.NamespacedName]known{}
 	expect("another controller", 0, corev1.ConditionTrue, 15*time.Second)
 	queued("11")
@@ -382,7 +382,7 @@ func TestRivals(t *testing.T) {
 	}
 }
 
-// A scale that somebody else wrote first is read again soon, and counts as no change.
+// A scale that another client wrote first is read again soon, and does not count as a change.
 func TestConflict(t *testing.T) {
 	w := newWorld(t, 2, autoscaler("a"))
 	w.use(2, "100m")

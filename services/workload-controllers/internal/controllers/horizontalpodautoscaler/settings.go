@@ -11,27 +11,27 @@ import (
 type Settings struct {
 	// SyncPeriod is how often the metrics of an autoscaler are read.
 	SyncPeriod time.Duration
-	// Tolerance is by which share of the target a metric may miss it without consequence.
+	// Tolerance is the share of the target by which a metric may miss it without consequence.
 	Tolerance float64
-	// DownscaleStabilization is how long a recommendation for more replicas holds back one for fewer, where the
-	// autoscaler does not say.
+	// DownscaleStabilization is how long a recommendation for more replicas delays one for fewer, unless the autoscaler
+	// sets its own window.
 	DownscaleStabilization time.Duration
-	// CPUInitialization is how long after its start a Pod's CPU counts only while the Pod is ready.
+	// CPUInitialization is how long after a Pod's start its CPU counts only while the Pod is ready.
 	CPUInitialization time.Duration
-	// InitialReadinessDelay is how long after its start a Pod that becomes unready has not been ready at all.
+	// InitialReadinessDelay is how long after a Pod's start it counts as never ready if it becomes unready.
 	InitialReadinessDelay time.Duration
 }
 
-// DefaultSettings are what the flags say if nobody else does.
+// DefaultSettings returns the defaults of the flags.
 func DefaultSettings() Settings {
 	return Settings{SyncPeriod: 15 * time.Second, Tolerance: 0.1, DownscaleStabilization: 5 * time.Minute,
 		CPUInitialization: 5 * time.Minute, InitialReadinessDelay: 30 * time.Second}
 }
 
-// leastPeriod keeps a mistyped flag from asking for metrics all the time.
+// leastPeriod keeps a mistyped flag from requesting metrics all the time.
 const leastPeriod = time.Second
 
-// AddFlags adds a flag for each of the settings, with what they are as default.
+// AddFlags adds a flag for each setting, with its current value as default.
 func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 	const prefix = "horizontal-pod-autoscaler-"
 	fs.DurationVar(&s.SyncPeriod, prefix+"sync-period", s.SyncPeriod,
@@ -46,7 +46,7 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 		"how long after its start a Pod that becomes unready counts as one that has never been ready")
 }
 
-// Validate says which flag has a value that could never work.
+// Validate returns an error for a flag whose value could never work.
 func (s *Settings) Validate() error {
 	const prefix = "--horizontal-pod-autoscaler-"
 	if s.SyncPeriod < leastPeriod {

@@ -15,8 +15,8 @@ import (
 
 var errInjected = errors.New("injected")
 
-// scaling is an autoscaler and what it scales. The controller sees the autoscaler as it was a while ago, and the scale
-// as it is; what is scaled follows in its own time.
+// scaling is an autoscaler and its target. The controller sees a delayed copy of the autoscaler, and the current
+// scale; the target follows its scale in its own time.
 type scaling struct {
 	*testing.T
 	random           *rand.Rand
@@ -54,7 +54,7 @@ func (s *scaling) fail(format string, args ...any) {
 		"\n"))
 }
 
-// happens reports whether a fault does, once in so many times.
+// happens reports whether a fault occurs, with a probability of one in once.
 func (s *scaling) happens(once int) bool { return s.faulty && s.random.IntN(once) == 0 }
 
 // pass is one pass of the controller, which carries out its plan as apply does.
@@ -123,7 +123,7 @@ func (s *scaling) count() {
 	}
 }
 
-// step lets a while pass, and something happen in it.
+// step advances the time and lets a random event happen.
 func (s *scaling) step() {
 	s.now = s.now.Add(time.Duration(1+s.random.IntN(30)) * time.Second)
 	switch s.random.IntN(8) {
@@ -148,9 +148,9 @@ func (s *scaling) step() {
 	s.count()
 }
 
-// TestScalesThroughFailures: whatever is refused, lost or late, whoever else scales and whenever the controller begins
-// anew, the replicas stay within the bounds, and never go down below what the load asked for within the last
-// five minutes. In the end there are as many as the load asks for, and they stay.
+// TestScalesThroughFailures: despite refused, lost and late requests, other clients that scale, and restarts of the
+// controller, the replicas stay within the bounds, and never fall below what the load asked for within the last five
+// minutes. In the end there are as many as the load asks for, and they stay.
 //
 // DEP-210 DEP-211
 func TestScalesThroughFailures(t *testing.T) {

@@ -29,7 +29,7 @@ func (d *decision) set(condition autoscalingv2.HorizontalPodAutoscalerConditionT
 	}, d.Now)
 }
 
-// sayTheSame compares what two lists of conditions say, whatever the generation.
+// sayTheSame reports whether two lists of conditions are equal apart from the generation.
 func sayTheSame(before, after []autoscalingv2.HorizontalPodAutoscalerCondition) bool {
 	if len(before) != len(after) {
 		return false

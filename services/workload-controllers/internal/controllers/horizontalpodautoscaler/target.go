@@ -11,10 +11,10 @@ import (
 	"keelson.dev/services/workload-controllers/internal/scales"
 )
 
-// groups are those of the kinds that an autoscaler may name without one.
+// groups are the API groups of the kinds that an autoscaler may name without a group.
 var groups = map[string]string{"Deployment": "apps", "ReplicaSet": "apps", "StatefulSet": "apps"}
 
-// find reads the scale of what an autoscaler is to scale.
+// find reads the scale of an autoscaler's target.
 func (c *Controller) find(ctx context.Context, a *autoscalingv2.HorizontalPodAutoscaler) Target {
 	ref := &a.Spec.ScaleTargetRef
 	version, err := schema.ParseGroupVersion(ref.APIVersion)
