@@ -14,8 +14,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/gate"
 )
 
-// confirm asks the server about Pods of which the cache may tell what was before this process took over: the process
-// before may have counted them since. It ends the pass when the cache is behind.
+// confirm asks the apiserver about Pods whose cached state may be older than this process's takeover: the previous
+// process may have counted them since. It ends the pass if the cache is behind.
 func (c *Controller) confirm(ctx context.Context, in Input, plan Plan) error {
 	if len(plan.Recorded)+len(plan.Vanished) == 0 {
 		return nil
@@ -42,7 +42,7 @@ func (c *Controller) confirm(ctx context.Context, in Input, plan Plan) error {
 	return nil
 }
 
-// tookOverAt returns a version of the Pods that is later than all that another process has done.
+// tookOverAt returns a resource version of the Pods later than every write of another process.
 func (c *Controller) tookOverAt(ctx context.Context) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +56,7 @@ func (c *Controller) tookOverAt(ctx context.Context) (string, error) {
 	return c.since, nil
 }
 
-// list reads what Pods there are from the server.
+// list reads the existing Pods from the apiserver.
 func (c *Controller) list(ctx context.Context, options ...client.ListOption) (*metav1.PartialObjectMetadataList,
 	error) {
 	pods := &metav1.PartialObjectMetadataList{}

@@ -1,20 +1,20 @@
-// Package job runs Jobs: it makes Pods until enough of them have succeeded, and counts each of them exactly once.
+// Package job runs Jobs: it creates Pods until enough have succeeded, and counts each Pod exactly once.
 //
 //	decide.go           what one pass does, from what was observed (pure), by concern:
-//	  decide_count      which Pods have ended, what the status tells of them, which lose their finalizer
+//	  decide_count      which Pods have ended, how the status records them, which lose their finalizer
 //	  decide_verdict    whether the Job succeeds or fails, and when it has ended
 //	  decide_scale      how many Pods are at work, and for which indexes
 //	  decide_indexes    sets of completion indexes
 //	  decide_policy     the Pod failure policy
 //	  decide_success    the success policy
 //	  decide_backoff    the time between a failure and the next Pod
-//	  decide_confirm    whether the server agrees with what the cache told
-//	status.go           the status that goes with it (pure)
-//	template.go         what the Pods look like (pure)
+//	  decide_confirm    whether the apiserver agrees with the cache
+//	status.go           the resulting status (pure)
+//	template.go         the Pods of a Job (pure)
 //	events.go           the events that users see (pure)
 //	reconcile.go        observe, apply
-//	confirm.go          what is asked of the server before a Pod is counted
-//	orphans.go          Pods that have lost their Job
+//	confirm.go          the check with the apiserver before a Pod is counted
+//	orphans.go          Pods whose Job is gone
 //	controller.go       what it reads and writes, and what wakes a Job up
 package job
 
@@ -67,7 +67,7 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 	}
 }
 
-// openPods holds for the Pods of Jobs that have not ended.
+// openPods selects the Pods of Jobs that have not ended.
 var openPods = podset.Fold{Name: "not ended, of a Job", Listed: true, Holds: func(pod *corev1.Pod) bool {
 	reference := metav1.GetControllerOfNoCopy(pod)
 	return wake.Names(reference, kind.GroupKind()) && !podview.IsTerminal(pod)
@@ -90,7 +90,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 		Runnable()
 }
 
-// onJob wakes up a Job that changed, and the Pods of one that is gone.
+// onJob wakes up a changed Job, and the Pods of a deleted one.
 func (c *Controller) onJob() handler.TypedFuncs[*batchv1.Job, reconcile.Request] {
 	on := wake.Self(c.remember, c.forget)
 	on.DeleteFunc = func(_ context.Context, e event.TypedDeleteEvent[*batchv1.Job], q wake.Queue) {
@@ -100,7 +100,7 @@ func (c *Controller) onJob() handler.TypedFuncs[*batchv1.Job, reconcile.Request]
 	return on
 }
 
-// onPod wakes up the Jobs that have, had or could adopt the Pod, and a pass over the Pod where there is none.
+// onPod wakes up the Jobs that own, owned or could adopt the Pod; if there is none, it requests a pass over the Pod.
 func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Request {
 	requests := c.owners.OfPod(pod, change)
 	if c.isOrphan(pod) {
@@ -111,7 +111,7 @@ func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Re
 
 func (c *Controller) remember(job *batchv1.Job) { c.owners.Selectors.Put(job, job.Spec.Selector) }
 
-// forget drops what is remembered about a Job that is gone.
+// forget drops what is remembered about a deleted Job.
 func (c *Controller) forget(job *batchv1.Job) {
 	c.owners.Selectors.Remove(job)
 	c.gate.Forget(job.UID)

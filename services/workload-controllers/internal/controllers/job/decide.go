@@ -22,75 +22,75 @@ const tracking = batchv1.JobTrackingFinalizer
 type Input struct {
 	Now time.Time
 	Job *batchv1.Job
-	// Selector is the Job's, read.
+	// Selector is the Job's parsed selector.
 	Selector labels.Selector
-	// Pods carry the Job's controller reference and have not ended or still have the finalizer.
+	// Pods have the Job's controller reference, and have not ended or still have the finalizer.
 	Pods []*corev1.Pod
-	// Orphans are the active Pods of the namespace that have no controller and that the selector matches.
+	// Orphans are the active Pods of the namespace without a controller that the selector matches.
 	Orphans []*corev1.Pod
-	// Ended are the Pods that have ended by themselves, counted or not. They are only needed if one has failed.
+	// Ended are the Pods that ended without being deleted, counted or not. They are only needed if one has failed.
 	Ended []Ended
-	// Absent are the Pods among the uncounted of the status that the cache does not have.
+	// Absent are the uncounted Pods of the status that the cache does not have.
 	Absent []types.UID
 	// Written is when this process last wrote the status; zero if it has not.
 	Written time.Time
 }
 
-// Plan names every effect of one pass. The fields stand in the order in which they are carried out; a failure ends the
-// pass. The order is what makes the counters exact: an ended Pod is told of in the status, then loses its finalizer,
-// then, when that has been seen, moves to the counters.
+// Plan names every effect of one pass. apply carries out its fields in order; a failure ends the pass. The order
+// makes the counters exact: the status records an ended Pod, then the Pod loses its finalizer, and once that has
+// been seen, the Pod moves to the counters.
 type Plan struct {
-	// Adopt and Release change whose the Pods are. A plan that has some has nothing else: which Pods count must be
-	// settled before anything follows from their number.
+	// Adopt and Release change the ownership of Pods. A plan with either has no other effects: which Pods count must be
+	// settled before their number matters.
 	Adopt, Release []*corev1.Pod
-	// Recorded are the ended Pods that the status tells of for the first time, Vanished those that it counts though the
-	// cache does not have them. Both are only true if the server agrees.
+	// Recorded are the ended Pods that the status records for the first time, Vanished the recorded ones that the cache
+	// no longer has. Both hold only if the apiserver agrees.
 	Recorded []*corev1.Pod
 	Vanished []types.UID
-	// Status is what the status is to be, WriteStatus whether to write it now. A difference in figures alone may wait.
+	// Status is the new status, WriteStatus whether to write it now. A difference only in figures may wait.
 	Status      batchv1.JobStatus
 	WriteStatus bool
-	// Untrack are the Pods that lose the finalizer: the status accounts for them, or need not.
+	// Untrack are the Pods that lose the finalizer: the status has recorded them, or need not.
 	Untrack []*corev1.Pod
-	// Remove are active Pods that are not wanted any more. They lose the finalizer first, so that nobody counts them.
+	// Remove are active Pods in excess. They lose the finalizer first, so that they are never counted.
 	Remove []*corev1.Pod
 	// End are the active Pods of a Job that fails.
 	End []*corev1.Pod
-	// Create are the Pods to make.
+	// Create are the Pods to create.
 	Create []Creation
-	// Events are recorded when all of this succeeded.
+	// Events are emitted after all of this has succeeded.
 	Events []events.Event
-	// Reason says why Pods come or go.
+	// Reason is why Pods are created or removed.
 	Reason Reason
-	// Wake is when to decide again though nothing changes; the zero time means never.
+	// Wake is when to decide again even if nothing changes; zero means never.
 	Wake time.Time
 }
 
-// Creation is one Pod to make.
+// Creation is one Pod to create.
 type Creation struct {
 	// Index is the completion index, or noIndex.
 	Index int
-	// attempt is how often the index has failed; only told where failures are limited by index.
+	// attempt counts the failures of the index; it is written only if failures are limited by index.
 	attempt attempt
 }
 
-// Reason says why an effect is in the plan. It is used in logs.
+// Reason is why an effect is in the plan. It is used in logs.
 type Reason string
 
 // The reasons of a plan's effects.
 const (
-	ReasonSteady    Reason = "Steady"    // as many Pods as asked for are at work
+	ReasonSteady    Reason = "Steady"    // the wanted number of Pods is running
 	ReasonTooFew    Reason = "TooFew"    // Pods are missing
-	ReasonTooMany   Reason = "TooMany"   // Pods are in excess, or twice for one index
-	ReasonWaiting   Reason = "Waiting"   // Pods are missing, but the next ones have to wait
+	ReasonTooMany   Reason = "TooMany"   // Pods are in excess, or an index has two
+	ReasonWaiting   Reason = "Waiting"   // Pods are missing, but the next ones must wait
 	ReasonSuspended Reason = "Suspended" // the Job is suspended
-	ReasonOwners    Reason = "Owners"    // whose the Pods are has to be settled first
-	ReasonEnding    Reason = "Ending"    // the outcome is known, the Pods are on their way out
+	ReasonOwners    Reason = "Owners"    // the ownership of Pods must be settled first
+	ReasonEnding    Reason = "Ending"    // the outcome is known, the Pods are ending
 	ReasonFinished  Reason = "Finished"  // the Job has ended
-	ReasonDeleting  Reason = "Deleting"  // the Job is on its way out and leaves its Pods alone
+	ReasonDeleting  Reason = "Deleting"  // the Job is being deleted and leaves its Pods alone
 )
 
-// Decide says what one pass over a Job has to do.
+// Decide returns what one pass over a Job has to do.
 func Decide(in Input) Plan {
 	if isFinished(in.Job) {
 		return Plan{Reason: ReasonFinished, Status: in.Job.Status, Untrack: tracked(in.Pods)}
@@ -115,8 +115,8 @@ func Decide(in Input) Plan {
 	return r.withStatus()
 }
 
-// claims returns which Pods are to be the Job's and which no more. A Pod of its own without the finalizer would end
-// uncounted: it is taken anew, unless the outcome is known and it has been counted already.
+// claims returns which Pods the Job adopts and which it releases. A Pod of its own without the finalizer would end
+// uncounted: the Job adopts it again, unless the outcome is known and the Pod has been counted already.
 func claims(in Input) (adopt, release []*corev1.Pod) {
 	if in.Job.DeletionTimestamp != nil {
 		return nil, nil
@@ -153,7 +153,7 @@ func isTrue(status *batchv1.JobStatus, kind batchv1.JobConditionType) bool {
 	return condition != nil && condition.Status == corev1.ConditionTrue
 }
 
-// interim returns the condition that tells the outcome of a Job whose Pods have not all ended yet, or nil.
+// interim returns the condition with the outcome of a Job whose Pods have not all ended yet, or nil.
 func interim(status *batchv1.JobStatus) *batchv1.JobCondition {
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
 		if isTrue(status, kind) {
@@ -170,7 +170,7 @@ func isIndexed(job *batchv1.Job) bool {
 
 func isSuspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
 
-// replacesFailedOnly reports whether a Pod that is being deleted counts, and is replaced, only when it has ended.
+// replacesFailedOnly reports whether a Pod that is being deleted is counted and replaced only once it has ended.
 func replacesFailedOnly(job *batchv1.Job) bool {
 	if policy := job.Spec.PodReplacementPolicy; policy != nil {
 		return *policy == batchv1.Failed

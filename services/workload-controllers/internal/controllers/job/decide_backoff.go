@@ -10,7 +10,7 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// retry is the time between a failure and the next Pod, by how many failures there were in a row.
+// retry is the delay between a failure and the next Pod, by the number of consecutive failures.
 var retry = backoff.Policy{First: 10 * time.Second, Max: 6 * time.Minute}
 
 // Ended is how and when a Pod has ended.
@@ -19,7 +19,7 @@ type Ended struct {
 	Failed bool
 }
 
-// endings reads the Pods that have ended. One that is being deleted did not end by itself, and delays nothing.
+// endings returns how and when Pods ended. A Pod that is being deleted delays nothing.
 func endings(pods []*corev1.Pod) []Ended {
 	var ended []Ended
 	for _, pod := range pods {
@@ -30,8 +30,8 @@ func endings(pods []*corev1.Pod) []Ended {
 	return ended
 }
 
-// retryAt returns from when on the next Pod may be made. The Pods that there are are the memory: the failures since the
-// last success count.
+// retryAt returns from when on the next Pod may be created. It counts the failures since the last success among the
+// existing Pods.
 func retryAt(ended []Ended) time.Time {
 	var succeeded, failed time.Time
 	for _, e := range ended {
@@ -55,7 +55,7 @@ func retryAt(ended []Ended) time.Time {
 	return failed.Add(retry.Delay(failures))
 }
 
-// endedAt returns when the last container ended or, where the Pod does not tell, the best that is known.
+// endedAt returns when the last container ended or, if the Pod does not say, the best known time.
 func endedAt(pod *corev1.Pod) time.Time {
 	var last time.Time
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses,
@@ -76,7 +76,7 @@ func endedAt(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// attempt is how often a Pod's index has failed before the Pod was made.
+// attempt is how often a Pod's index had failed before the Pod was created.
 type attempt struct{ failures, ignored int }
 
 func attemptOf(pod *corev1.Pod) attempt {
@@ -88,7 +88,7 @@ func attemptOf(pod *corev1.Pod) attempt {
 
 func (a attempt) total() int { return a.failures + a.ignored }
 
-// next is the attempt after a failed one.
+// next returns the attempt after a failure.
 func (a attempt) next(ignored bool) attempt {
 	if ignored {
 		a.ignored++

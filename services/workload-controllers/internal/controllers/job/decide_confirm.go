@@ -2,9 +2,8 @@ package job
 
 import "k8s.io/apimachinery/pkg/types"
 
-// agrees reports whether the plan is true to what the server says about the Job's Pods: which there are, and whether they
-// have the finalizer. A Pod that the status is to tell of must have it, or it has been counted before; one that is to
-// be counted must not.
+// agrees reports whether the plan agrees with the apiserver: which of the Job's Pods exist, and whether they have
+// the finalizer. A Pod to record must have it, otherwise it has been counted before; a Pod to count must not.
 func (p *Plan) agrees(tracked map[types.UID]bool) bool {
 	for _, pod := range p.Recorded {
 		if !tracked[pod.UID] {

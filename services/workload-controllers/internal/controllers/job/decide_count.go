@@ -11,10 +11,10 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// maxUncounted bounds the uncounted Pods of a status; the rest is for the passes after it.
+// maxUncounted bounds the uncounted Pods of a status; later passes record the rest.
 const maxUncounted = 500
 
-// ending is what a Pod is to the counters.
+// ending is how the counters see a Pod.
 type ending int
 
 const (
@@ -28,36 +28,36 @@ type member struct {
 	pod    *corev1.Pod
 	index  int
 	ending ending
-	// tracked Pods have the finalizer; recorded ones are in the status by their UID.
+	// tracked Pods have the finalizer; recorded Pods are in the status by their UID.
 	tracked, recorded bool
-	// handling is what a failure means.
+	// handling is the consequence of a failure.
 	handling handling
 	attempt  attempt
 }
 
-// round is one decision in the making.
+// round is one decision under construction.
 type round struct {
 	in  Input
 	job *batchv1.Job
-	// status is the next one.
+	// status is the next status.
 	status batchv1.JobStatus
 	// indexed Jobs count by index; completions is noIndex for work queues.
 	indexed     bool
 	completions int
 	members     []member
-	// completed and failed are the indexes that have ended, uncounted Pods included.
+	// completed and failed are the ended indexes, including those of uncounted Pods.
 	completed, failed indexes
-	// successes is how many Pods have succeeded, or how many indexes; failures is how many Pods have failed. Both count
-	// what the status does not tell yet.
+	// successes is the number of succeeded Pods, or of succeeded indexes; failures is the number of failed Pods. Both
+	// include what the status does not record yet.
 	successes, failures int
-	// newest is the last Pod of each index, by attempt, where failures are limited by index.
+	// newest is the last Pod of each index, by attempt, if failures are limited by index.
 	newest map[int]*member
-	// verdict is the interim condition, nil while the Job goes on.
+	// verdict is the interim condition; nil while the outcome is open.
 	verdict *batchv1.JobCondition
 	plan    Plan
 }
 
-// observe sorts the Pods and moves those to the counters that have lost their finalizer.
+// observe classifies the Pods and moves those without the finalizer to the counters.
 func observe(in Input) *round {
 	r := &round{in: in, job: in.Job, status: *in.Job.Status.DeepCopy(), indexed: isIndexed(in.Job),
 		completions: valueOr(in.Job.Spec.Completions, noIndex), newest: map[int]*member{}}
@@ -95,7 +95,7 @@ func observe(in Input) *round {
 	return r
 }
 
-// endingOf says what a Pod is by itself.
+// endingOf returns how the counters see a Pod.
 func (r *round) endingOf(m *member) ending {
 	switch {
 	case !m.tracked:
@@ -111,7 +111,7 @@ func (r *round) endingOf(m *member) ending {
 	}
 }
 
-// count moves the uncounted Pods to the counters that have lost their finalizer.
+// count moves the uncounted Pods that have lost their finalizer to the counters.
 func (r *round) count() {
 	waiting := map[types.UID]bool{}
 	for i := range r.members {
@@ -136,7 +136,7 @@ func (r *round) count() {
 	uncounted.Failed = move(uncounted.Failed, &r.status.Failed)
 }
 
-// sortIndexes finds out which indexes have ended.
+// sortIndexes determines which indexes have ended.
 func (r *round) sortIndexes() {
 	r.completed = parseIndexes(r.status.CompletedIndexes, r.completions)
 	var more []int
@@ -183,14 +183,14 @@ func (r *round) isExhausted(m *member) bool {
 	}
 }
 
-// isKept reports whether a failed Pod must stay for now: it is the only one that knows how often its index has failed,
-// until the next one of the index is there.
+// isKept reports whether a failed Pod must stay for now: until the next Pod of its index exists, only this Pod
+// records how often the index has failed.
 func (r *round) isKept(m *member) bool {
 	return r.verdict == nil && r.job.DeletionTimestamp == nil && m.ending == failed &&
 		r.newest[m.index] != nil && r.newest[m.index].pod == m.pod && !r.failed.has(m.index)
 }
 
-// sum adds up what the counters say, what waits to be counted, and what the status does not tell of yet.
+// sum adds up the counters, the uncounted Pods, and the Pods that the status does not record yet.
 func (r *round) sum() {
 	r.successes = int(r.status.Succeeded) + len(r.status.UncountedTerminatedPods.Succeeded)
 	r.failures = int(r.status.Failed) + len(r.status.UncountedTerminatedPods.Failed)
@@ -235,7 +235,7 @@ func (r *round) terminating() int {
 	return count
 }
 
-// record makes the status tell of the Pods that have ended, and says which of them may lose their finalizer.
+// record records the ended Pods in the status, and decides which of them may lose their finalizer.
 func (r *round) record() {
 	uncounted := r.status.UncountedTerminatedPods
 	before := parseIndexes(r.in.Job.Status.CompletedIndexes, r.completions)
@@ -259,7 +259,7 @@ func (r *round) record() {
 	}
 }
 
-// isNews reports whether the end of a Pod changes what the status tells.
+// isNews reports whether the end of a Pod changes the status.
 func (r *round) isNews(m *member, before indexes) bool {
 	if m.ending == failed {
 		return r.countsAsFailed(m)
@@ -267,7 +267,7 @@ func (r *round) isNews(m *member, before indexes) bool {
 	return !r.indexed || r.isInRange(m) && !before.has(m.index)
 }
 
-// tell makes the status tell of a Pod. Of one that has succeeded for an index the index tells.
+// tell records a Pod in the status. A Pod that succeeded for an index is recorded by its index.
 func (r *round) tell(m *member) {
 	r.plan.Recorded = append(r.plan.Recorded, m.pod)
 	uncounted := r.status.UncountedTerminatedPods

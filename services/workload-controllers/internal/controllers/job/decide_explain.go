@@ -49,7 +49,7 @@ func account(in Input, plan Plan) explain.Account {
 	return a
 }
 
-// outcome says how a Job has ended, if it has.
+// outcome returns how a Job has ended, if it has.
 func outcome(status *batchv1.JobStatus) string {
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
 		if c := conditions.Job.Find(status.Conditions, kind); c != nil && isTrue(status, kind) {
@@ -59,7 +59,7 @@ func outcome(status *batchv1.JobStatus) string {
 	return "nothing is to be done for it"
 }
 
-// running tells of Pods that are at work.
+// running describes the wait for running Pods.
 func running(in Input, plan Plan, active int) explain.Wait {
 	w := explain.Wait{Reason: "Running", For: explain.Count(active, "Pod") + " to end",
 		Ends: "they have ended: keel explain pod tells more of each"}
@@ -72,7 +72,7 @@ func running(in Input, plan Plan, active int) explain.Wait {
 	return w
 }
 
-// leaves says why this controller has nothing to decide about a Job.
+// leaves returns why this controller does not manage a Job, or "".
 func leaves(job *batchv1.Job) string {
 	if by := job.Spec.ManagedBy; by != nil && *by != batchv1.JobControllerName {
 		return "leaves it alone: spec.managedBy gives it to " + *by

@@ -15,7 +15,7 @@ type indexes []run
 
 type run struct{ first, last int }
 
-// parseIndexes reads a text like "1,3-5,7" up to the number of completions. What cannot be read is passed over.
+// parseIndexes parses a text like "1,3-5,7" up to the number of completions. It skips what it cannot parse.
 func parseIndexes(text string, completions int) indexes {
 	var set indexes
 	for part := range strings.SplitSeq(text, ",") {
@@ -37,7 +37,7 @@ func parseIndexes(text string, completions int) indexes {
 	return set.merged()
 }
 
-// String returns the set as the API writes it: three or more in a row as the first and the last of them.
+// String returns the set in the API's format: three or more consecutive indexes as the first and the last.
 func (s indexes) String() string {
 	var parts []string
 	for _, r := range s {
@@ -112,13 +112,13 @@ func (s indexes) missing(completions, n int) []int {
 	return found
 }
 
-// noIndex stands for the index of a Pod that has none.
+// noIndex is the index of a Pod without an index.
 const noIndex = -1
 
 // indexOf returns the completion index of a Pod, or noIndex.
 func indexOf(pod *corev1.Pod) int { return number(pod, batchv1.JobCompletionIndexAnnotation, noIndex) }
 
-// number reads an annotation that holds a number from 0 on.
+// number parses an annotation with a number from 0 on.
 func number(pod *corev1.Pod, annotation string, otherwise int) int {
 	value, err := strconv.ParseInt(pod.Annotations[annotation], 10, 32)
 	if err != nil || value < 0 {

@@ -8,15 +8,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// handling is what a failed Pod means to its Job.
+// handling is the consequence of a failed Pod for its Job.
 type handling struct {
 	action batchv1.PodFailurePolicyAction
-	// message says why, where the action is FailJob.
+	// message is the reason if the action is FailJob.
 	message string
 }
 
-// handlingOf returns what the Job's failure policy says of a failed Pod: the first rule that matches decides. Without
-// one the failure counts.
+// handlingOf applies the Job's failure policy to a failed Pod: the first matching rule decides. Without one the
+// failure counts.
 func handlingOf(job *batchv1.Job, pod *corev1.Pod) handling {
 	count := handling{action: batchv1.PodFailurePolicyActionCount}
 	if job.Spec.PodFailurePolicy == nil {
@@ -42,7 +42,7 @@ func handlingOf(job *batchv1.Job, pod *corev1.Pod) handling {
 	return count
 }
 
-// match reports whether a rule is about the Pod, and by what.
+// match reports whether a rule applies to the Pod, and by what.
 func match(rule *batchv1.PodFailurePolicyRule, pod *corev1.Pod) (what string, matches bool) {
 	if rule.OnExitCodes != nil {
 		for _, status := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
@@ -63,7 +63,8 @@ func match(rule *batchv1.PodFailurePolicyRule, pod *corev1.Pod) (what string, ma
 	return "", false
 }
 
-// matchesExit reports whether a container has ended as the requirement says. One that succeeded never has.
+// matchesExit reports whether a container has ended as the requirement says. A container that succeeded never
+// matches.
 func matchesExit(
 	required *batchv1.PodFailurePolicyOnExitCodesRequirement, status *corev1.ContainerStatus,
 ) bool {

@@ -14,11 +14,11 @@ import (
 	"keelson.dev/services/workload-controllers/internal/rank"
 )
 
-// burst is the most Pods that one pass creates or removes; the rest is for the passes after it.
+// burst is the most Pods that one pass creates or removes; later passes do the rest.
 const burst = 500
 
-// resume reports whether the Job is suspended, and starts its clock when it is not: one that is suspended has no start,
-// so that what says where its Pods go may change again (API reference v1.36, Job).
+// resume suspends the Job, or starts its clock. A suspended Job has no start time, so that the scheduling directives
+// of its template may change again (API reference v1.36, Job).
 func (r *round) resume() {
 	suspended := isTrue(&r.status, batchv1.JobSuspended)
 	now := stamp(r.in.Now)
@@ -45,7 +45,7 @@ func (r *round) setSuspended(status corev1.ConditionStatus, reason, message stri
 	}, r.in.Now)
 }
 
-// scale brings the active Pods to the number that is wanted. Pods that are not wanted go first, and alone.
+// scale brings the active Pods to the wanted number. A pass that removes surplus Pods does nothing else.
 func (r *round) scale() {
 	r.plan.Wake = r.deadline(r.status.StartTime)
 	active := r.active()
@@ -74,22 +74,22 @@ func (r *round) scale() {
 	}
 }
 
-// wanted returns how many Pods are to be at work.
+// wanted returns how many Pods must be active.
 func (r *round) wanted(active int) int {
 	parallelism := valueOr(r.job.Spec.Parallelism, 1)
 	switch {
 	case r.completions != noIndex:
 		return max(0, min(parallelism, r.completions-r.successes-r.failed.count()))
 	case r.successes > 0:
-		// The Pods of a work queue know when the work is done: none is added, none is ended.
+		// The Pods of a work queue know when the work is done: no Pod is added or ended.
 		return active
 	default:
 		return parallelism
 	}
 }
 
-// surplus returns the active Pods that are not wanted: those whose index needs none, and then those that go first by
-// the deletion order.
+// surplus returns the active Pods in excess: first those whose index needs none, then the first in the deletion
+// order.
 func (r *round) surplus(active []*corev1.Pod, want int) []*corev1.Pod {
 	rm, left := []*corev1.Pod(nil), active
 	if r.indexed {
@@ -98,7 +98,7 @@ func (r *round) surplus(active []*corev1.Pod, want int) []*corev1.Pod {
 	return append(rm, first(left, len(left)-want, r.in.Now)...)
 }
 
-// unneeded returns the Pods whose index has ended, or has another Pod, and the others.
+// unneeded separates the Pods whose index has ended or has another Pod from the rest.
 func (r *round) unneeded(active []*corev1.Pod) (unneeded, needed []*corev1.Pod) {
 	byIndex := map[int][]*corev1.Pod{}
 	for _, pod := range active {
@@ -125,7 +125,7 @@ func (r *round) unneeded(active []*corev1.Pod) (unneeded, needed []*corev1.Pod) 
 	return unneeded, needed
 }
 
-// first returns the n Pods that go first by the deletion order.
+// first returns the first n Pods in the deletion order.
 func first(pods []*corev1.Pod, n int, now time.Time) []*corev1.Pod {
 	if n <= 0 {
 		return nil
@@ -142,7 +142,7 @@ func first(pods []*corev1.Pod, n int, now time.Time) []*corev1.Pod {
 	return chosen
 }
 
-// creations returns up to n Pods to make, and when more of them may be made.
+// creations returns up to n Pods to create, and when more may be created.
 func (r *round) creations(n int) ([]Creation, time.Time) {
 	limitedByIndex := r.indexed && r.job.Spec.BackoffLimitPerIndex != nil
 	if !limitedByIndex {
@@ -171,7 +171,7 @@ func (r *round) creations(n int) ([]Creation, time.Time) {
 	return made, due
 }
 
-// busy returns the indexes whose Pods leave no room for another one.
+// busy returns the indexes whose existing Pods exclude another one.
 func (r *round) busy() []int {
 	var busy []int
 	for i := range r.members {
@@ -183,8 +183,7 @@ func (r *round) busy() []int {
 	return busy
 }
 
-// waiting returns the indexes that have failed and whose next Pod has to wait, and the first time at which one need no
-// more.
+// waiting returns the failed indexes whose next Pod must wait, and when the first wait ends.
 func (r *round) waiting(taken indexes) ([]int, time.Time) {
 	var waiting []int
 	var next time.Time
@@ -199,7 +198,7 @@ func (r *round) waiting(taken indexes) ([]int, time.Time) {
 	return waiting, next
 }
 
-// attempt returns how often an index has failed, as far as its Pods tell.
+// attempt returns how often an index has failed, according to its Pods.
 func (r *round) attempt(index int) attempt {
 	last := r.newest[index]
 	switch {

@@ -6,7 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// metRule returns what is to be said of the first rule of a success policy that the completed indexes meet.
+// metRule returns the message about the first rule of a success policy that the completed indexes meet.
 func metRule(policy *batchv1.SuccessPolicy, completed indexes, completions int) (message string, met bool) {
 	if policy == nil {
 		return "", false

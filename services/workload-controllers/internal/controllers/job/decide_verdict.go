@@ -12,7 +12,7 @@ import (
 	"keelson.dev/kit/seconds"
 )
 
-// judge finds the outcome of the Job, should it have one. One that has been told stays.
+// judge determines the outcome of the Job, if there is one. An outcome in the status is final.
 func (r *round) judge() {
 	if told := interim(&r.status); told != nil {
 		r.verdict = told
@@ -57,10 +57,10 @@ func (r *round) failure() *batchv1.JobCondition {
 	}
 }
 
-// defaultBackoffLimit is the server's for a Job that does not say.
+// defaultBackoffLimit is the apiserver's default for backoffLimit.
 const defaultBackoffLimit = 6
 
-// restartsTooOften reports whether the containers that are restarted in their Pods have used the limit up.
+// restartsTooOften reports whether restarts of containers within their Pods have reached the limit.
 func (r *round) restartsTooOften() bool {
 	if r.job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
 		return false
@@ -80,7 +80,7 @@ func (r *round) restartsTooOften() bool {
 	return restarts >= max(1, valueOr(r.job.Spec.BackoffLimit, defaultBackoffLimit))
 }
 
-// deadline returns until when a Job that runs since start may be active; the zero time means for ever.
+// deadline returns until when a Job that started then may be active; zero means without limit.
 func (r *round) deadline(start *metav1.Time) time.Time {
 	limit := r.job.Spec.ActiveDeadlineSeconds
 	if limit == nil || start == nil || isSuspended(r.job) {
@@ -89,7 +89,8 @@ func (r *round) deadline(start *metav1.Time) time.Time {
 	return start.Add(seconds.Of(*limit))
 }
 
-// isOverdue reports whether the Job has been active too long. One that was suspended until now starts anew.
+// isOverdue reports whether the Job has been active too long. A Job that was suspended until now starts a new
+// period.
 func (r *round) isOverdue() bool {
 	deadline := r.deadline(r.job.Status.StartTime)
 	return !deadline.IsZero() && !deadline.After(r.in.Now) && !isTrue(&r.status, batchv1.JobSuspended)
@@ -113,8 +114,8 @@ func (r *round) success() *batchv1.JobCondition {
 	return because(batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods")
 }
 
-// end ends the Pods of a Job whose outcome is known. Those of a Job that fails are counted when they end, those of one
-// that has succeeded need not be.
+// end ends the Pods of a Job whose outcome is known. Pods of a failed Job are counted when they end, Pods of a
+// successful one need not be.
 func (r *round) end() {
 	r.plan.End = r.active()
 	if r.verdict.Type == batchv1.JobSuccessCriteriaMet {
@@ -122,7 +123,7 @@ func (r *round) end() {
 	}
 }
 
-// finish ends the Job when its outcome is known, and every Pod has ended and is counted.
+// finish ends the Job once its outcome is known and every Pod has ended and been counted.
 func (r *round) finish() {
 	uncounted := r.status.UncountedTerminatedPods
 	if len(r.members)+len(uncounted.Succeeded)+len(uncounted.Failed) > 0 {

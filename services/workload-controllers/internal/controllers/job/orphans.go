@@ -22,14 +22,13 @@ import (
 	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
-// podPrefix marks a request as one for a Pod with the finalizer but without a Job that would count it. No name of a
-// Job has a slash.
+// podPrefix marks a request for a Pod that has the finalizer but no Job to count it. No Job's name contains a slash.
 const podPrefix = "pods/"
 
-// recheck is when to look again at a Pod whose Job the cache does not show yet.
+// recheck is when to look again at a Pod whose Job is not in the cache yet.
 const recheck = time.Second
 
-// reconciler makes passes over Jobs, and over Pods that have lost theirs.
+// reconciler makes passes over Jobs, and over Pods whose Job is gone.
 type reconciler struct {
 	jobs    reconcile.Reconciler
 	orphans func(context.Context, types.NamespacedName) (reconcile.Result, error)
@@ -43,7 +42,7 @@ func (r reconciler) Reconcile(ctx context.Context, request reconcile.Request) (r
 	return r.jobs.Reconcile(ctx, request)
 }
 
-// isOrphan reports whether a Pod has the finalizer though the cache knows no Job that would count it.
+// isOrphan reports whether a Pod has the finalizer although the cache has no Job to count it.
 func (c *Controller) isOrphan(pod *corev1.Pod) bool {
 	if !isTracked(pod) {
 		return false
@@ -60,7 +59,7 @@ func (c *Controller) isOrphan(pod *corev1.Pod) bool {
 	return !ok || job.UID != reference.UID
 }
 
-// letGo takes the finalizer off a Pod whose Job is gone, when the server says so, too.
+// letGo removes the finalizer from a Pod whose Job is gone, once the apiserver confirms that.
 func (c *Controller) letGo(ctx context.Context, name types.NamespacedName) (reconcile.Result, error) {
 	pod := &corev1.Pod{}
 	if err := c.client.Get(ctx, name, pod); err != nil {
@@ -82,7 +81,7 @@ func (c *Controller) letGo(ctx context.Context, name types.NamespacedName) (reco
 			return reconcile.Result{}, fmt.Errorf("asking whether a Pod's Job is gone: %w", err)
 		}
 	}
-	// Nobody waits to see this write.
+	// Nothing waits to see this write.
 	defer c.gate.Forget(owner)
 	err := c.ops.PatchFinalizers(ctx, owner, []*corev1.Pod{pod}, untrackUnchanged)
 	if apierrors.IsConflict(err) {
@@ -91,7 +90,7 @@ func (c *Controller) letGo(ctx context.Context, name types.NamespacedName) (reco
 	return reconcile.Result{}, err
 }
 
-// bereaved returns the requests for the Pods of a Job that is gone.
+// bereaved returns the requests for the Pods of a deleted Job.
 func (c *Controller) bereaved(job *batchv1.Job) []reconcile.Request {
 	var requests []reconcile.Request
 	own := podset.Owner(job.UID)
@@ -101,8 +100,8 @@ func (c *Controller) bereaved(job *batchv1.Job) []reconcile.Request {
 	return requests
 }
 
-// sweep looks once at the Pods that were there before: their Jobs may have gone while nobody looked. It implements
-// controller-runtime's SyncingSource.
+// sweep checks the existing Pods once at the start: their Jobs may have been deleted while no process watched. It
+// implements controller-runtime's SyncingSource.
 type sweep struct {
 	controller *Controller
 	feed       *podfeed.Feed
@@ -111,13 +110,14 @@ type sweep struct {
 	queue      wake.Queue
 }
 
-// Start keeps the queue.
+// Start stores the queue.
 func (s *sweep) Start(_ context.Context, queue wake.Queue) error {
 	s.queue = queue
 	return nil
 }
 
-// WaitForSync asks for a pass over each Pod that may have lost its Job. A Job that is not known yet is found then.
+// WaitForSync requests a pass over each Pod whose Job may be gone. The pass finds a Job that the cache does not have
+// yet.
 func (s *sweep) WaitForSync(ctx context.Context) error {
 	if err := s.feed.Connect(ctx, s.cache); err != nil {
 		return err

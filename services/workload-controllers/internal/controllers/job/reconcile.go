@@ -33,7 +33,7 @@ type Controller struct {
 	jobs   toolscache.Indexer
 	writer *write.Writer
 	pods   *podset.Index
-	// open are the Pods of Jobs that have not ended, done those that have and still have the finalizer.
+	// open are the Pods of Jobs that have not ended, done those that have ended and still have the finalizer.
 	open, done podset.Figure
 	owners     wake.Owners
 	ops        *podops.Operator
@@ -43,7 +43,7 @@ type Controller struct {
 
 	mu      sync.Mutex // guards what follows
 	written map[types.UID]time.Time
-	// since is the version of the Pods at which this process took over; empty until it is asked for.
+	// since is the resource version of the Pods when this process took over; empty until it is needed.
 	since string
 }
 
@@ -56,7 +56,7 @@ func (c *Controller) steps() *pass.Steps[*batchv1.Job, Input, Plan] {
 	}
 }
 
-// isManaged reports whether a Job is this controller's to run.
+// isManaged reports whether this controller runs the Job.
 func isManaged(job *batchv1.Job) bool {
 	if by := job.Spec.ManagedBy; by != nil && *by != batchv1.JobControllerName {
 		return false
@@ -133,7 +133,8 @@ func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
 
 func untrack(pod *corev1.Pod) []byte { return claim.FinalizerPatch(pod, tracking) }
 
-// untrackUnchanged takes the finalizer off a Pod unless it has changed: one that has ended meanwhile is to be counted.
+// untrackUnchanged removes the finalizer from a Pod unless the Pod has changed: if it has ended meanwhile, it must
+// be counted.
 func untrackUnchanged(pod *corev1.Pod) []byte { return claim.UnchangedFinalizerPatch(pod, tracking) }
 
 func (c *Controller) delete(ctx context.Context, job *batchv1.Job, reason podops.Reason, pods []*corev1.Pod) error {
@@ -150,7 +151,7 @@ func (c *Controller) delete(ctx context.Context, job *batchv1.Job, reason podops
 	return err
 }
 
-// create makes Pods. A namespace that is on its way out takes none, and nobody has to hear of it.
+// create creates Pods. In a namespace that is being deleted the creations fail, which is not reported.
 func (c *Controller) create(ctx context.Context, job *batchv1.Job, creations []Creation) error {
 	if len(creations) == 0 {
 		return nil

@@ -11,19 +11,19 @@ import (
 	"keelson.dev/services/workload-controllers/internal/pace"
 )
 
-// A status that tells nothing new but numbers is written at most once in statusPerPod for each Pod, and at least every
-// statusAtLatest: many Pods that end together cost few writes, a single one does not wait. That is longer than
-// pace.StatusDue: two writes stand between a Pod's end and its count, and nobody but the counters waits for them.
+// A status whose only changes are numbers is written at most once in statusPerPod for each Pod, and at least every
+// statusAtLatest: many Pods that end together cost few writes, while a single one does not wait. That is longer than
+// pace.StatusDue: a Pod is counted two writes after its end, and only the counters wait for them.
 const (
 	statusPerPod   = 10 * time.Millisecond
 	statusAtLatest = time.Second
 )
 
-// stamp returns a time as the API keeps it.
+// stamp returns a time in the API's precision.
 func stamp(now time.Time) metav1.Time { return metav1.NewTime(now).Rfc3339Copy() }
 
-// withStatus completes the plan: with the figures, and with whether they are written now. What was to be recorded waits
-// with the status.
+// withStatus completes the plan with the figures, and decides whether to write them now. If the status waits, so do
+// the Pods to record.
 func (r *round) withStatus() Plan {
 	plan, ready, terminating := r.plan, int32(0), int32(r.terminating())
 	for _, pod := range r.active() {
@@ -47,7 +47,7 @@ func (r *round) withStatus() Plan {
 	return plan
 }
 
-// onlyFiguresDiffer reports whether a status tells nothing new but numbers and Pods.
+// onlyFiguresDiffer reports whether two statuses differ only in numbers and in Pods.
 func onlyFiguresDiffer(a, b *batchv1.JobStatus) bool {
 	return apiequality.Semantic.DeepEqual(a.Conditions, b.Conditions) && a.StartTime.Equal(b.StartTime)
 }

@@ -13,21 +13,22 @@ import (
 	"keelson.dev/services/workload-controllers/internal/claim"
 )
 
-// indexVariable is the environment variable that tells a container the index of its Pod.
+// indexVariable is the environment variable with the completion index of the container's Pod.
 const indexVariable = "JOB_COMPLETION_INDEX"
 
-// maxPrefix is how much of a generated name the server keeps.
+// maxPrefix is the longest generateName that the apiserver does not truncate.
 const maxPrefix = 58
 
 var kind = batchv1.SchemeGroupVersion.WithKind("Job")
 
-// owner returns the Job as the Pods' controller. Which of them it claims is decided in Decide.
+// owner returns the Job as the Pods' controller. Decide decides which Pods it claims.
 func owner(job *batchv1.Job) claim.Owner {
 	return claim.Owner{Namespace: job.Namespace, Name: job.Name, UID: job.UID, Kind: kind,
 		Deleting: job.DeletionTimestamp != nil}
 }
 
-// prototype returns what every Pod of the Job is created from. It shares the template's memory where it can.
+// prototype returns the object from which every Pod of the Job is made. It shares the template's memory where
+// possible.
 func prototype(job *batchv1.Job) *corev1.Pod {
 	template := &job.Spec.Template
 	pod := &corev1.Pod{
@@ -48,7 +49,7 @@ func prototype(job *batchv1.Job) *corev1.Pod {
 	return pod
 }
 
-// withIndexVariable returns the containers with the variable; one that has it by itself keeps its own.
+// withIndexVariable returns the containers with the variable; a container that sets the variable keeps its value.
 func withIndexVariable(containers []corev1.Container) []corev1.Container {
 	containers = slices.Clone(containers)
 	for i := range containers {
