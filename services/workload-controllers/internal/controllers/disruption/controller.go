@@ -1,12 +1,12 @@
-// Package disruption counts how many Pods each PodDisruptionBudget allows to be evicted. The apiserver holds evictions
-// to what stands in the status; controllers that end Pods of their own accord do not ask (SAF-039).
+// Package disruption counts how many Pods each PodDisruptionBudget allows to be evicted. The apiserver limits evictions
+// by the status; controllers that delete Pods do not consult it (SAF-039).
 //
 //	decide.go           what a budget's status must be, from what was observed (pure)
 //	events.go           the events that users see (pure)
-//	decide_intent.go    what the controllers of the Pods intend (pure)
-//	decide_stale.go     when a Pod is no longer about to be disrupted (pure)
+//	decide_intent.go    how many Pods their controllers intend (pure)
+//	decide_stale.go     when a Pod's DisruptionTarget is outdated (pure)
 //	reconcile.go        observe, apply
-//	reconcile_stale.go  take back what Pods say
+//	reconcile_stale.go  reset outdated DisruptionTargets
 //	controller.go       what it reads and writes, and what wakes a budget up
 package disruption
 
@@ -79,7 +79,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 			source.Kind(s.Cache, &appsv1.ReplicaSet{}, onScale(c, ofReplicaSet)),
 			source.Kind(s.Cache, &appsv1.StatefulSet{}, onScale(c, ofStatefulSet)),
 			source.Kind(s.Cache, &corev1.ReplicationController{}, onScale(c, ofReplicationController))).
-		// The selections are of no use after the term.
+		// The selections are not needed after the term.
 		Last(c.selected.Close).
 		Runnable()
 }
@@ -88,8 +88,7 @@ func (c *Controller) remember(b *policyv1.PodDisruptionBudget) { c.selected.Put(
 
 func (c *Controller) forget(b *policyv1.PodDisruptionBudget) { c.selected.Remove(b) }
 
-// onPod wakes up the budgets that a Pod's change concerns, and the Pod itself where it says that it is about to be
-// disrupted.
+// onPod wakes up the budgets that a Pod's change concerns, and the Pod itself if it has a DisruptionTarget.
 func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Request {
 	requests := c.budgetsOf(pod, change)
 	if _, stale := staleAt(pod); stale {
@@ -98,7 +97,7 @@ func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Re
 	return requests
 }
 
-// budgetsOf asks for passes over the budgets that select the Pod, or did before it changed.
+// budgetsOf requests passes over the budgets that select the Pod, or did before it changed.
 func (c *Controller) budgetsOf(pod *corev1.Pod, change podset.Change) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, name := range c.selected.Concerned(pod, change) {
@@ -107,7 +106,7 @@ func (c *Controller) budgetsOf(pod *corev1.Pod, change podset.Change) []reconcil
 	return requests
 }
 
-// onScale wakes up the budgets of a workload that intends another number of Pods.
+// onScale wakes up the budgets of a workload whose number of replicas changed.
 func onScale[O client.Object](c *Controller, of func(O) (*int32, *corev1.PodTemplateSpec),
 ) handler.TypedFuncs[O, reconcile.Request] {
 	return handler.TypedFuncs[O, reconcile.Request]{
@@ -126,7 +125,7 @@ func onScale[O client.Object](c *Controller, of func(O) (*int32, *corev1.PodTemp
 	}
 }
 
-// What workloads say of the number of their Pods, and what these are made from.
+// The replicas and the Pod template of each kind of workload.
 
 func ofDeployment(d *appsv1.Deployment) (*int32, *corev1.PodTemplateSpec) {
 	return d.Spec.Replicas, &d.Spec.Template

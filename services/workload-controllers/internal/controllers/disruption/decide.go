@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	// confirmation is how long an evicted Pod may take until it is seen to go; then the eviction is taken for failed.
+	// confirmation is how long after an eviction its Pod must be seen to be deleted; otherwise the eviction counts as
+	// failed.
 	confirmation = 2 * time.Minute
-	// recheck is when a budget is looked at again: not all that it depends on tells of its changes.
+	// recheck is when to look at a budget again: not everything that it depends on triggers a pass.
 	recheck = time.Minute
 )
 
@@ -25,10 +26,10 @@ const (
 type Input struct {
 	Now    time.Time
 	Budget *policyv1.PodDisruptionBudget
-	// Pods are those that the budget selects.
+	// Pods are the Pods that the budget selects.
 	Pods []*corev1.Pod
-	// Intended is how many Pods the controllers of the Pods intend together, and IntendedError why that is not known.
-	// They are looked up only where the budget's bound depends on them.
+	// Intended is how many Pods their controllers intend together, and IntendedError why that is unknown. They are
+	// looked up only if the budget's bound depends on them.
 	Intended      int
 	IntendedError error
 }
@@ -38,11 +39,11 @@ type Plan struct {
 	// Status is what the status must be.
 	Status policyv1.PodDisruptionBudgetStatus
 	Events []Event
-	// Wake is when to decide again though nothing changes.
+	// Wake is when to decide again even if nothing changes.
 	Wake time.Time
 }
 
-// Event is about a Pod, or about the budget where Pod is nil.
+// Event concerns a Pod, or the budget if Pod is nil.
 type Event struct {
 	Pod *corev1.Pod
 	events.Event
@@ -54,7 +55,7 @@ func Decide(in Input) Plan {
 	status := &plan.Status
 	status.ObservedGeneration = in.Budget.Generation
 	if in.IntendedError != nil {
-		// What the budget needs is not known: nothing is allowed.
+		// The number of Pods needed is unknown: no disruption is allowed.
 		status.DisruptionsAllowed = 0
 		setCondition(status, metav1.ConditionFalse, policyv1.SyncFailedReason, in.IntendedError.Error(), in.Now)
 		plan.Events = append(plan.Events, Event{Event: unknown(in.IntendedError)})
@@ -77,15 +78,16 @@ func Decide(in Input) Plan {
 	return plan
 }
 
-// figure is a number as the status can hold it: several controllers together may intend more Pods than that.
+// figure clamps a number to what the status can hold: several controllers together may intend more Pods.
 func figure(n int) int32 { return int32(min(n, math.MaxInt32)) }
 
-// DependsOnIntended reports whether the bound is a share of the Pods that are intended, or leaves some of them out.
+// DependsOnIntended reports whether the bound is a percentage of the intended Pods or is relative to their number.
 func DependsOnIntended(spec *policyv1.PodDisruptionBudgetSpec) bool {
 	return spec.MaxUnavailable != nil || spec.MinAvailable != nil && spec.MinAvailable.Type == intstr.String
 }
 
-// need returns how many Pods there should be and how many of them must be healthy. Without a bound nothing is expected.
+// need returns how many Pods are expected and how many of them must be healthy. Without a bound no Pods are
+// expected.
 func need(spec *policyv1.PodDisruptionBudgetSpec, pods, intended int) (expected, desired int) {
 	switch {
 	case spec.MaxUnavailable != nil:
@@ -108,7 +110,7 @@ func scaled(bound *intstr.IntOrString, all int) int {
 	return value
 }
 
-// confirm strikes off the evicted Pods that are going or gone, and those that stayed.
+// confirm removes the evicted Pods that are being deleted or are gone, and those that stayed.
 func confirm(in *Input, plan *Plan) {
 	evicted := map[string]metav1.Time{}
 	for _, pod := range in.Pods {

@@ -14,7 +14,7 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// accountOfPod tells what is waited for of a Pod whose DisruptionTarget is to be taken back at a time.
+// accountOfPod explains when a Pod's DisruptionTarget will be reset.
 func accountOfPod(pod *corev1.Pod, at, now time.Time) explain.Account {
 	var a explain.Account
 	if !at.After(now) {

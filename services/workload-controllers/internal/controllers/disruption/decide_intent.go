@@ -8,18 +8,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Intent is what one controller of Pods intends.
+// Intent is how many Pods one controller intends.
 type Intent struct {
 	// Replicas is how many it intends.
 	Replicas int32
-	// Kind and Name tell which it is.
+	// Kind and Name identify the controller.
 	Kind, Name string
-	// Err is why Replicas is not known.
+	// Err is why Replicas is unknown.
 	Err error
 }
 
-// byScale is what an owner intends whose scale was asked for; nil where the owner is gone, also where another one has
-// its name.
+// byScale returns the Intent of an owner from its scale; nil if the owner is gone, even if another object has its
+// name.
 func byScale(owner *metav1.OwnerReference, scale *autoscalingv1.Scale, err error) *Intent {
 	switch {
 	case apierrors.IsNotFound(err), err == nil && scale.UID != owner.UID:
@@ -30,7 +30,7 @@ func byScale(owner *metav1.OwnerReference, scale *autoscalingv1.Scale, err error
 	return &Intent{Kind: owner.Kind, Name: owner.Name, Replicas: scale.Spec.Replicas}
 }
 
-// sum adds up what the controllers of the Pods intend, each once.
+// sum adds up the Intents, counting each controller once.
 func sum(intents []Intent) (int, error) {
 	seen, all := map[Intent]bool{}, 0
 	for _, intent := range intents {

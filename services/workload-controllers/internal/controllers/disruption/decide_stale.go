@@ -8,12 +8,12 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// announced is how long a Pod may say that it is about to be disrupted before it is seen to go. Then the announcement
-// is taken back: whoever made it has given up.
+// announced is how long a Pod may have a DisruptionTarget without being deleted. After that the condition is reset:
+// the component that set it has given up.
 const announced = 2 * time.Minute
 
-// staleAt is when the Pod's DisruptionTarget is to be taken back; false where it stands. What its own node ends, and
-// what has ended, is told the truth for good.
+// staleAt returns when to reset the Pod's DisruptionTarget; false if it stays. It stays on Pods that their own node
+// ends and on Pods that have ended.
 func staleAt(pod *corev1.Pod) (time.Time, bool) {
 	target := podview.Condition(pod, corev1.DisruptionTarget)
 	if target == nil || target.Status != corev1.ConditionTrue || pod.DeletionTimestamp != nil ||

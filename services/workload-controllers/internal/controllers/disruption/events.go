@@ -9,13 +9,13 @@ import (
 // eventSource is the source that users see on the events.
 const eventSource = "controllermanager"
 
-// notDeleted tells that a Pod was evicted and stayed.
+// notDeleted reports that a Pod was evicted and stayed.
 func notDeleted(budget *policyv1.PodDisruptionBudget) events.Event {
 	return events.Warning("NotDeleted", "Pod was expected by PDB %s/%s to be deleted but it wasn't", budget.Namespace,
 		budget.Name)
 }
 
-// unknown tells why it is not known how many Pods are intended.
+// unknown reports why the number of intended Pods is unknown.
 func unknown(err error) events.Event {
 	return events.Warning("CalculateExpectedPodCountFailed", "Failed to calculate the number of expected pods: %v", err)
 }

@@ -29,7 +29,7 @@ type recorder interface {
 	Record(object runtime.Object, e events.Event)
 }
 
-// Controller counts what the PodDisruptionBudgets allow.
+// Controller counts the disruptions that the PodDisruptionBudgets allow.
 type Controller struct {
 	client   client.Client // reads from the cache
 	writer   *write.Writer
@@ -40,8 +40,8 @@ type Controller struct {
 	now      func() time.Time
 }
 
-// steps are what a pass over a budget consists of. There is no gate: a status that was counted from an old picture is
-// refused by its resource version, or counted anew when the newer one is here.
+// steps are what a pass over a budget consists of. It needs no gate: a status counted from an outdated cache is
+// refused by its resource version, or recounted once the newer state arrives.
 func (c *Controller) steps() *pass.Steps[*policyv1.PodDisruptionBudget, Input, Plan] {
 	return &pass.Steps[*policyv1.PodDisruptionBudget, Input, Plan]{
 		Reader: c.client, New: func() *policyv1.PodDisruptionBudget { return &policyv1.PodDisruptionBudget{} },
@@ -69,8 +69,8 @@ func (c *Controller) observe(ctx context.Context, budget *policyv1.PodDisruption
 	return in, true, nil
 }
 
-// intents are what the controllers of the Pods intend, found by following the owner references up to the one that users
-// write. Pods without a controller are intended by nobody.
+// intents returns what the controllers of the Pods intend; it follows owner references up to the object that users
+// write. Pods without a controller count for none.
 func (c *Controller) intents(ctx context.Context, pods []*corev1.Pod) ([]Intent, error) {
 	var intents []Intent
 	known := map[metav1.OwnerReference]bool{}
@@ -91,8 +91,8 @@ func (c *Controller) intents(ctx context.Context, pods []*corev1.Pod) ([]Intent,
 	return intents, nil
 }
 
-// intent returns nil for a controller that is gone: it intends no Pods any more. What is not one of Kubernetes's own
-// kinds is asked for its scale each time.
+// intent returns nil for a controller that is gone: it intends no Pods any more. For kinds that are not built into
+// Kubernetes it asks for the scale each time.
 func (c *Controller) intent(ctx context.Context, namespace string, owner *metav1.OwnerReference) (*Intent, error) {
 	intent := &Intent{Kind: owner.Kind, Name: owner.Name}
 	key := client.ObjectKey{Namespace: namespace, Name: owner.Name}

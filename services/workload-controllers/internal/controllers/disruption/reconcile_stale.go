@@ -20,14 +20,14 @@ import (
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
-// podPrefix marks a request that is about a Pod. No budget has such a name.
+// podPrefix marks a request for a Pod. No budget has such a name.
 const podPrefix = "pod/"
 
 func podRequest(pod *corev1.Pod) reconcile.Request {
 	return wake.Request(pod.Namespace, podPrefix+pod.Name)
 }
 
-// budgetsAndPods makes a pass over a budget, or takes back what a Pod says.
+// budgetsAndPods makes a pass over a budget, or resets a Pod's DisruptionTarget.
 type budgetsAndPods struct {
 	budgets reconcile.Reconciler
 	pods    func(context.Context, client.ObjectKey) (reconcile.Result, error)
@@ -41,7 +41,7 @@ func (b budgetsAndPods) Reconcile(ctx context.Context, request reconcile.Request
 	return b.budgets.Reconcile(ctx, request)
 }
 
-// explainPod tells of a Pod whose DisruptionTarget may be taken back; of others there is nothing to tell.
+// explainPod explains a Pod whose DisruptionTarget may be reset; it returns false for other Pods.
 func (c *Controller) explainPod(ctx context.Context, namespace, name string) (introspect.Explanation, bool) {
 	pod := &corev1.Pod{}
 	if err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod); err != nil {
@@ -54,8 +54,8 @@ func (c *Controller) explainPod(ctx context.Context, namespace, name string) (in
 	return accountOfPod(pod, at, c.now()).Explanation(), true
 }
 
-// takeBack sets a Pod's DisruptionTarget to False when it has been there for too long. The Pod must still be as it was
-// seen: a later state decides anew.
+// takeBack sets a Pod's outdated DisruptionTarget to False. The write fails if the Pod has changed: a later pass
+// decides about the new state.
 func (c *Controller) takeBack(ctx context.Context, key client.ObjectKey) (reconcile.Result, error) {
 	pod := &corev1.Pod{}
 	if err := c.client.Get(ctx, key, pod); err != nil {

@@ -1,4 +1,4 @@
-// Package endpoint keeps the Endpoints of Services that select Pods, for those who do not read EndpointSlices.
+// Package endpoint keeps the Endpoints of Services that select Pods, for clients that do not read EndpointSlices.
 //
 //	decide.go           the Endpoints of a Service (pure)
 //	decide_subsets.go   the addresses of Pods, grouped by their ports (pure)
@@ -36,7 +36,7 @@ const Name = "endpoint"
 
 // Options are the controller's own flags.
 type Options struct {
-	// Batch is how long a Pod's change waits for others.
+	// Batch is how long a change of a Pod waits for further changes.
 	Batch time.Duration
 }
 
@@ -74,7 +74,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, o Options, concurrent int) (
 		Runnable()
 }
 
-// onService wakes up a Service also when it is gone: its Endpoints know nothing of it.
+// onService also wakes up a deleted Service: its Endpoints have no owner reference to it.
 func (c *Controller) onService() handler.TypedFuncs[*corev1.Service, reconcile.Request] {
 	self := wake.Self(c.services.Put, c.forget)
 	forget := self.DeleteFunc

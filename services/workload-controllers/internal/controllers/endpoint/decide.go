@@ -11,11 +11,12 @@ import (
 )
 
 const (
-	// maxAddresses is how many addresses the Endpoints of a Service may have; consumers need not cope with more.
+	// maxAddresses is how many addresses the Endpoints of a Service may have; clients need not cope with more.
 	maxAddresses = 1000
-	// truncated is what the Endpoints say in their annotation when there are more.
+	// truncated is the value of the annotation of Endpoints that have left addresses out.
 	truncated = "truncated"
-	// managedBy and manager tell who keeps the Endpoints: users may keep those of Services without a selector.
+	// managedBy and manager mark the Endpoints of this controller: users may write those of Services without a
+	// selector.
 	managedBy = "endpoints.kubernetes.io/managed-by"
 	manager   = "endpoint-controller"
 )
@@ -23,11 +24,11 @@ const (
 // Input is all that a decision depends on. Decide changes none of it.
 type Input struct {
 	Service *corev1.Service
-	// Pods are those that the Service selects.
+	// Pods are the Pods that the Service selects.
 	Pods []*corev1.Pod
-	// Endpoints are as they are, nil where there are none.
+	// Endpoints are the current Endpoints, or nil.
 	Endpoints *corev1.Endpoints
-	// Changed is when the first change took place that the Endpoints do not show yet; zero where that is not known.
+	// Changed is the time of the first change that the Endpoints do not show yet; zero if unknown.
 	Changed time.Time
 }
 
@@ -62,7 +63,7 @@ func Decide(in Input) Plan {
 	return Plan{Update: next}
 }
 
-// Leftover reports whether Endpoints without a Service go with it.
+// Leftover reports whether Endpoints must be deleted together with their Service.
 func Leftover(endpoints *corev1.Endpoints) bool { return endpoints.Labels[managedBy] == manager }
 
 func labelsOf(service *corev1.Service) map[string]string {
@@ -89,8 +90,7 @@ func annotate(o metav1.Object, key, value string, holds bool) {
 	o.SetAnnotations(annotations)
 }
 
-// truncate leaves out what there is no room for: addresses that are not ready first, then of each subset the same
-// share.
+// truncate drops the addresses beyond the limit: unready ones first, then the same share of each subset.
 func truncate(all []corev1.EndpointSubset) (kept []corev1.EndpointSubset, over bool) {
 	ready, rest := 0, 0
 	for _, subset := range all {

@@ -9,7 +9,7 @@ import (
 	"keelson.dev/kit/explain"
 )
 
-// account tells what a decision came to: how many of the selected Pods the Endpoints list, and what the others lack.
+// account explains a decision: how many of the selected Pods the Endpoints list, and why others are missing.
 func account(in Input, plan Plan) explain.Account {
 	a := explain.Account{Whole: true}
 	if plan.Create != nil {
@@ -55,7 +55,7 @@ func account(in Input, plan Plan) explain.Account {
 	return a
 }
 
-// leaves says why Endpoints are not this controller's.
+// leaves returns why this controller does not manage a Service's Endpoints, or "".
 func leaves(service *corev1.Service) string {
 	if service.Spec.Type == corev1.ServiceTypeExternalName {
 		return "leaves them alone: the Service is another name for " + service.Spec.ExternalName

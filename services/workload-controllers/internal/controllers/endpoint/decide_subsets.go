@@ -13,7 +13,7 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// subsets groups the addresses of the Pods by the ports at which they answer, in the order in which they are written.
+// subsets groups the addresses of the Pods by their ports, in the order in which they are written.
 func subsets(service *corev1.Service, pods []*corev1.Pod) []corev1.EndpointSubset {
 	byPorts := map[string]*corev1.EndpointSubset{}
 	for _, pod := range pods {
@@ -48,12 +48,12 @@ func subsets(service *corev1.Service, pods []*corev1.Pod) []corev1.EndpointSubse
 	return all
 }
 
-// isReady reports whether a Pod may be called: one that is on its way out is not, as in the slices.
+// isReady reports whether a Pod may receive requests: as in EndpointSlices, a terminating Pod may not.
 func isReady(service *corev1.Service, pod *corev1.Pod) bool {
 	return service.Spec.PublishNotReadyAddresses || podview.IsReady(pod) && !podview.IsTerminating(pod)
 }
 
-// addressOf returns where a Pod can be reached, in the Service's first family. A Pod that has ended cannot be.
+// addressOf returns the address of a Pod in the Service's first family. A Pod that has ended has none.
 func addressOf(service *corev1.Service, pod *corev1.Pod) (corev1.EndpointAddress, bool) {
 	if podview.IsTerminal(pod) {
 		return corev1.EndpointAddress{}, false
@@ -81,7 +81,7 @@ func addressOf(service *corev1.Service, pod *corev1.Pod) (corev1.EndpointAddress
 	return corev1.EndpointAddress{}, false
 }
 
-// wantsIPv6 says of which family the addresses are. A Service that does not say takes any.
+// wantsIPv6 reports whether the addresses must be IPv6. A Service without families accepts either.
 func wantsIPv6(service *corev1.Service, found netip.Addr) bool {
 	if len(service.Spec.IPFamilies) > 0 {
 		return service.Spec.IPFamilies[0] == corev1.IPv6Protocol
@@ -92,7 +92,7 @@ func wantsIPv6(service *corev1.Service, found netip.Addr) bool {
 	return found.Is6()
 }
 
-// portsOf returns the ports of the Service at the Pod, sorted. One that the Pod gives no such name is left out.
+// portsOf returns the Service's ports at the Pod, sorted, without named ports that the Pod does not define.
 func portsOf(service *corev1.Service, pod *corev1.Pod) []corev1.EndpointPort {
 	var ports []corev1.EndpointPort
 	for i := range service.Spec.Ports {

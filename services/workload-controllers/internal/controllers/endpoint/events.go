@@ -9,7 +9,7 @@ import (
 // eventSource is the source that users see on the events.
 const eventSource = "endpoint-controller"
 
-// failed tells why the Endpoints of a Service are not what they should be.
+// failed reports why the Endpoints of a Service could not be written.
 func failed(service *corev1.Service, plan Plan, err error) events.Event {
 	if plan.Create != nil {
 		return events.Warning("FailedToCreateEndpoint", "Failed to create endpoint for service %s/%s: %v",

@@ -39,7 +39,7 @@ type Controller struct {
 	gone map[types.NamespacedName]bool
 }
 
-// Reconcile makes a pass over a Service; Endpoints whose Service is gone go with it.
+// Reconcile makes a pass over a Service, or deletes the Endpoints of a deleted one.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	switch err := c.client.Get(ctx, request.NamespacedName, &corev1.Service{}); {
 	case apierrors.IsNotFound(err):
@@ -61,7 +61,7 @@ func (c *Controller) stepsOf(observe func(context.Context, *corev1.Service) (Inp
 	}
 }
 
-// observe is see with the time of the first change, which is told once.
+// observe is see plus the time of the first change, which is used only once.
 func (c *Controller) observe(ctx context.Context, service *corev1.Service) (Input, bool, error) {
 	in, needed, err := c.see(ctx, service)
 	if needed && err == nil {
@@ -106,7 +106,7 @@ func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
 	return fmt.Errorf("writing Endpoints %s/%s: %w", in.Service.Namespace, in.Service.Name, err)
 }
 
-// forget drops what is remembered about a Service that is gone, and notes that its Endpoints go too.
+// forget drops what is remembered about a deleted Service, and notes that its Endpoints must go too.
 func (c *Controller) forget(service *corev1.Service) {
 	c.services.Remove(service)
 	c.gate.Forget(service.UID)
@@ -116,8 +116,8 @@ func (c *Controller) forget(service *corev1.Service) {
 	c.gone[client.ObjectKeyFromObject(service)] = true
 }
 
-// remove deletes the Endpoints of a Service that was seen to go, whoever has made them, and else this controller's own:
-// users may make Endpoints before their Service.
+// remove deletes the Endpoints of a Service whose deletion this process has seen, whoever made them, and otherwise
+// only this controller's own: users may create Endpoints before their Service.
 func (c *Controller) remove(ctx context.Context, name types.NamespacedName) error {
 	c.mu.Lock()
 	gone := c.gone[name]

@@ -1,5 +1,5 @@
-// Package ephemeralvolume makes the PersistentVolumeClaims of generic ephemeral volumes: each is of one Pod and goes
-// with it.
+// Package ephemeralvolume creates the PersistentVolumeClaims of generic ephemeral volumes: each is owned by one Pod and
+// deleted with it.
 //
 //	decide.go            which claims a Pod lacks, and which it cannot have (pure)
 //	decide_explain.go    the explanation of a decision
@@ -59,7 +59,7 @@ func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
 		Runnable()
 }
 
-// onPod wakes up a Pod that is new. Its volumes never change.
+// onPod wakes up a new Pod. The volumes of a Pod never change.
 func (c *Controller) onPod() handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
 	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q wake.Queue) {
@@ -74,7 +74,7 @@ func (c *Controller) onPod() handler.TypedFuncs[*corev1.Pod, reconcile.Request] 
 	}
 }
 
-// onClaim wakes up the Pods whose claim is gone, or another object's that had its name.
+// onClaim wakes up the Pods that use the name of a deleted claim.
 func (c *Controller) onClaim() handler.TypedFuncs[*corev1.PersistentVolumeClaim, reconcile.Request] {
 	return handler.TypedFuncs[*corev1.PersistentVolumeClaim, reconcile.Request]{
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.PersistentVolumeClaim], q wake.Queue) {

@@ -12,26 +12,27 @@ import (
 // Input is all that a decision depends on. Decide changes none of it.
 type Input struct {
 	Pod *corev1.Pod
-	// Claims are those of the names that the Pod's ephemeral volumes ask for.
+	// Claims are the existing claims with the names that the Pod's ephemeral volumes need.
 	Claims map[string]*corev1.PersistentVolumeClaim
 }
 
 // Plan names every effect of one pass.
 type Plan struct {
-	// Create are the claims that are to be made.
+	// Create are the claims to create.
 	Create []NewClaim
-	// Foreign are claims of others that have the names of the Pod's, Leaving those of the Pod that are being deleted.
+	// Foreign are other owners' claims with the names of the Pod's claims, Leaving the Pod's claims that are being
+	// deleted.
 	Foreign, Leaving []*corev1.PersistentVolumeClaim
 	Events           []events.Event
 }
 
-// NewClaim is a claim and the volume that it is for.
+// NewClaim is a claim and its volume.
 type NewClaim struct {
 	Volume string
 	Claim  *corev1.PersistentVolumeClaim
 }
 
-// Decide makes the claims that the Pod lacks. A claim of the name that is not the Pod's is never used.
+// Decide plans the claims that the Pod lacks. A claim that the Pod does not own is never used.
 func Decide(in Input) Plan {
 	var plan Plan
 	for i := range in.Pod.Spec.Volumes {
@@ -52,11 +53,11 @@ func Decide(in Input) Plan {
 	return plan
 }
 
-// needsClaims reports whether there is anything to decide about a Pod: one that has ended or is being deleted gets no
-// claim.
+// needsClaims reports whether a decision about the Pod is needed: a Pod that has ended or is being deleted gets no
+// claims.
 func needsClaims(pod *corev1.Pod) bool { return podview.IsActive(pod) && len(claimNames(pod)) > 0 }
 
-// newClaim is the claim of a volume. It is the Pod's, and goes with it.
+// newClaim returns the claim of a volume. The Pod owns it, and it is deleted with the Pod.
 func newClaim(pod *corev1.Pod, volume *corev1.Volume) *corev1.PersistentVolumeClaim {
 	template := volume.Ephemeral.VolumeClaimTemplate.DeepCopy()
 	return &corev1.PersistentVolumeClaim{
@@ -75,7 +76,7 @@ func hasTemplate(volume *corev1.Volume) bool {
 	return volume.Ephemeral != nil && volume.Ephemeral.VolumeClaimTemplate != nil
 }
 
-// claimNames are the names of the claims of a Pod's ephemeral volumes.
+// claimNames returns the names of the claims of a Pod's ephemeral volumes.
 func claimNames(pod *corev1.Pod) []string {
 	var names []string
 	for i := range pod.Spec.Volumes {

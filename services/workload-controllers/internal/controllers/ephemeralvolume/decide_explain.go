@@ -29,7 +29,7 @@ func account(in Input, plan Plan) explain.Account {
 	return a
 }
 
-// leaves says why there is nothing to decide about a Pod.
+// leaves returns why a Pod needs no decision, or "".
 func leaves(pod *corev1.Pod) string {
 	if len(claimNames(pod)) == 0 {
 		return "has nothing to decide: the Pod has no ephemeral volume that needs a claim"

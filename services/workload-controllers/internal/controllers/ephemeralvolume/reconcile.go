@@ -19,7 +19,7 @@ type recorder interface {
 	Record(object runtime.Object, e events.Event)
 }
 
-// Controller makes the claims of ephemeral volumes. It needs no gate: a claim that exists is not made again.
+// Controller creates the claims of ephemeral volumes. It needs no gate: a claim that exists cannot be created twice.
 type Controller struct {
 	client   client.Client // reads from the cache
 	writer   *write.Writer
@@ -35,7 +35,7 @@ func (c *Controller) steps() *pass.Steps[*corev1.Pod, Input, Plan] {
 	}
 }
 
-// observe reads the claims that the Pod asks for. All of it is shared with the cache.
+// observe reads the claims that the Pod needs. All of it is shared with the cache.
 func (c *Controller) observe(ctx context.Context, pod *corev1.Pod) (Input, bool, error) {
 	in := Input{Pod: pod, Claims: map[string]*corev1.PersistentVolumeClaim{}}
 	if !needsClaims(pod) {
@@ -53,7 +53,7 @@ func (c *Controller) observe(ctx context.Context, pod *corev1.Pod) (Input, bool,
 	return in, true, nil
 }
 
-// apply carries out the plan. A claim that exists is looked at in the next pass.
+// apply carries out the plan. The next pass looks at a claim that exists already.
 func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
 	for _, e := range plan.Events {
 		c.recorder.Record(in.Pod, e)

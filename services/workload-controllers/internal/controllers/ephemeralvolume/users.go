@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// users are the Pods by the names of their ephemeral volumes' claims. It is safe for concurrent use.
+// users holds the Pods by the names of their ephemeral volumes' claims. It is safe for concurrent use.
 type users struct {
 	mu   sync.Mutex // guards pods
 	pods map[types.NamespacedName][]string

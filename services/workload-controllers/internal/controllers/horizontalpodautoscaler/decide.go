@@ -31,7 +31,7 @@ type Input struct {
 
 // Target is the scaled object.
 type Target struct {
-	// Err tells why it was not found. Then nothing else is known.
+	// Err is why the target was not found; the other fields are then empty.
 	Err error
 	// Scale is the scale of Resource.
 	Scale    *autoscalingv1.Scale

@@ -1,11 +1,11 @@
-// Package nodeipam gives each Node its share of the cluster's Pod ranges.
+// Package nodeipam assigns each Node a share of the cluster's Pod ranges.
 //
 //	decide.go            which share a Node gets (pure)
-//	decide_pool.go       the shares of one range, and which is next (pure)
+//	decide_pool.go       the shares of one range, and the next free one (pure)
 //	decide_explain.go    the explanation of a decision
 //	events.go            the events that users see (pure)
 //	settings.go          the flags
-//	ledger.go            what is in use
+//	ledger.go            the ranges in use
 //	reconcile.go         observe and apply
 //	controller.go        what it reads and writes, and what wakes a Node up
 package nodeipam
@@ -62,7 +62,8 @@ func setup(s *controller.Setup, settings Settings) (controller.Runnable, error) 
 		Runnable()
 }
 
-// onNode wakes up a Node without ranges when it changes, and one that waits for them when another is gone.
+// onNode wakes up a Node without ranges when it changes, and a Node that waits for ranges when another Node is
+// deleted.
 func (c *Controller) onNode() handler.TypedFuncs[*corev1.Node, reconcile.Request] {
 	set := func(node *corev1.Node, q wake.Queue) {
 		c.ledger.observe(node)

@@ -13,32 +13,32 @@ import (
 // Input is all that a decision depends on. Decide changes none of it.
 type Input struct {
 	Node *corev1.Node
-	// Held is what the node has been given, written or not.
+	// Held are the ranges assigned to the node, written or not.
 	Held []netip.Prefix
-	// Offers are what a new node gets of each range of the cluster.
+	// Offers are what a new node gets from each cluster range.
 	Offers []Offer
 }
 
-// Offer is what one range of the cluster has for the next node.
+// Offer is what one cluster range offers to the next node.
 type Offer struct {
 	Cluster netip.Prefix
 	// Bits is the prefix length of a share.
 	Bits int
-	// Share is free; the zero Prefix says that none is.
+	// Share is a free share; the zero Prefix means that none is free.
 	Share netip.Prefix
 }
 
 // Plan names every effect of one pass.
 type Plan struct {
-	// Assign is what is written into the Node; nothing where it has its ranges, or cannot have them.
+	// Assign are the ranges to write into the Node; none if it has its ranges, or cannot get them.
 	Assign []netip.Prefix
-	// Full are the ranges of the cluster of which no share is free.
+	// Full are the cluster ranges without a free share.
 	Full   []Offer
 	Events []events.Event
 }
 
-// Decide gives a Node without ranges a share of each range of the cluster, or none. A Node that has ranges keeps them,
-// whoever gave them. One for which a write may be under way gets the same again.
+// Decide assigns a Node without ranges a share of every cluster range, or none at all. A Node that has ranges keeps
+// them, whoever assigned them. A Node whose assignment may still be being written gets the same ranges again.
 func Decide(in Input) Plan {
 	if len(rangesOf(in.Node)) > 0 {
 		return Plan{}
@@ -60,7 +60,7 @@ func Decide(in Input) Plan {
 	return plan
 }
 
-// rangesOf returns the Node's ranges; what is no range is left out.
+// rangesOf returns the Node's valid ranges.
 func rangesOf(node *corev1.Node) []netip.Prefix {
 	texts := node.Spec.PodCIDRs
 	if len(texts) == 0 && node.Spec.PodCIDR != "" {
@@ -75,7 +75,7 @@ func rangesOf(node *corev1.Node) []netip.Prefix {
 	return ranges
 }
 
-// fullText says which ranges of the cluster are given away.
+// fullText lists the exhausted cluster ranges.
 func fullText(full []Offer) string {
 	var texts []string
 	for _, offer := range full {

@@ -20,7 +20,7 @@ func account(in Input, plan Plan) explain.Account {
 	return a
 }
 
-// settled tells which ranges the Node has, and which of them are not of the cluster's.
+// settled lists the Node's ranges, and those of them outside the cluster ranges.
 func settled(in Input) string {
 	ranges := rangesOf(in.Node)
 	var foreign []netip.Prefix

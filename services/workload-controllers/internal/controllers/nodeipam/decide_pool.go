@@ -4,15 +4,15 @@ import (
 	"net/netip"
 )
 
-// pool is one range of the cluster, cut into shares of equal size, with how often each is in use.
+// pool is one cluster range, cut into shares of equal size, with the number of users of each.
 type pool struct {
 	cluster netip.Prefix
 	bits    int
-	// uses counts the nodes that have a share or a part of it: nodes that others gave their ranges may overlap.
+	// uses counts the nodes that use a share or a part of it: ranges assigned by others may overlap.
 	uses []int32
 	free int
-	// next is where the search for a free share begins: one that was given back is given again as late as possible, so
-	// that what still goes to its last owner finds nobody.
+	// next is where the search for a free share begins: a returned share is reused as late as possible, so that packets
+	// still sent to its last owner reach no one.
 	next int
 }
 
@@ -21,7 +21,7 @@ func newPool(cluster netip.Prefix, bits int) *pool {
 	return &pool{cluster: cluster, bits: bits, uses: make([]int32, shares), free: shares}
 }
 
-// offer returns the share that is given next; the zero Prefix says that none is free. It takes nothing.
+// offer returns the next free share, or the zero Prefix if none is free. It does not take it.
 func (p *pool) offer() netip.Prefix {
 	if p.free == 0 {
 		return netip.Prefix{}
@@ -33,8 +33,7 @@ func (p *pool) offer() netip.Prefix {
 	return p.share(at)
 }
 
-// take counts a range as in use, whether it is a share, several of them or part of one. One of elsewhere counts for
-// nothing.
+// take counts a range as in use: a share, several shares or a part of one. It ignores a range outside the pool.
 func (p *pool) take(prefix netip.Prefix) {
 	first, count := p.within(prefix)
 	for at := first; at < first+count; at++ {
@@ -45,7 +44,7 @@ func (p *pool) take(prefix netip.Prefix) {
 	}
 }
 
-// giveBack undoes take, and says whether a share has become free.
+// giveBack undoes take, and reports whether a share has become free.
 func (p *pool) giveBack(prefix netip.Prefix) (freed bool) {
 	first, count := p.within(prefix)
 	for at := first; at < first+count; at++ {
@@ -66,11 +65,11 @@ func (p *pool) share(at int) netip.Prefix {
 			address[place/8] |= 0x80 >> (place % 8)
 		}
 	}
-	made, _ := netip.AddrFromSlice(address) // its length is an address's
+	made, _ := netip.AddrFromSlice(address) // the length is valid
 	return netip.PrefixFrom(made, p.bits)
 }
 
-// within returns which shares a range has a part in.
+// within returns which shares a range overlaps.
 func (p *pool) within(prefix netip.Prefix) (first, count int) {
 	switch {
 	case !p.cluster.Overlaps(prefix):

@@ -9,7 +9,7 @@ const eventSource = "cidrAllocator"
 
 const reasonNotAvailable = "CIDRNotAvailable"
 
-// notAvailable tells that a Node stays without Pod ranges.
+// notAvailable reports that a Node gets no Pod ranges.
 func notAvailable(full []Offer) events.Event {
 	return events.Warning(reasonNotAvailable, "Node has no podCIDR: %s of --cluster-cidr are in use", fullText(full))
 }

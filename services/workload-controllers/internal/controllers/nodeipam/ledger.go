@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ledger knows which ranges are in use: those that Nodes have, and those that were given and whose write may still
-// arrive. A range that was given stays its Node's until the Node is gone.
+// ledger records the ranges in use: those in the Nodes, and those assigned whose write may still arrive. An assigned
+// range belongs to its Node until the Node is gone.
 type ledger struct {
 	mu    sync.Mutex // guards all below
 	pools []*pool
 	held  map[types.UID][]netip.Prefix
-	// waiting are the names of the Nodes for which there was none.
+	// waiting are the names of the Nodes that got no range.
 	waiting map[types.UID]string
 }
 
@@ -24,14 +24,14 @@ func newLedger(pools []*pool) *ledger {
 	return &ledger{pools: pools, held: map[types.UID][]netip.Prefix{}, waiting: map[types.UID]string{}}
 }
 
-// observe takes in a state of a Node, which may be an old one: one without ranges takes nothing away from it.
+// observe records a state of a Node, which may be outdated: a Node without ranges keeps those assigned to it.
 func (l *ledger) observe(node *corev1.Node) {
 	if ranges := rangesOf(node); len(ranges) > 0 {
 		l.hold(node.UID, ranges)
 	}
 }
 
-// hold counts ranges as the Node's, in place of others.
+// hold replaces the ranges that the Node holds.
 func (l *ledger) hold(node types.UID, ranges []netip.Prefix) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +48,7 @@ func (l *ledger) hold(node types.UID, ranges []netip.Prefix) {
 	l.held[node] = ranges
 }
 
-// forget gives back what a Node that is gone had, and returns the name of one that may get it; empty if none waits.
+// forget frees the ranges of a deleted Node, and returns the name of a Node that waits for them, or "".
 func (l *ledger) forget(node *corev1.Node) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,14 +63,14 @@ func (l *ledger) forget(node *corev1.Node) string {
 	return ""
 }
 
-// owners are the Nodes that hold ranges.
+// owners returns the Nodes that hold ranges.
 func (l *ledger) owners() []types.UID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Keys(l.held))
 }
 
-// drop gives back what a Node holds that is not there, and says whether a share has become free.
+// drop frees the ranges of a Node that does not exist, and reports whether a share has become free.
 func (l *ledger) drop(node types.UID) (freed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +96,7 @@ func (l *ledger) wait(node *corev1.Node) (first bool) {
 	return first
 }
 
-// look returns what a decision about a Node needs to know.
+// look returns the input of a decision about a Node.
 func (l *ledger) look(node *corev1.Node) Input {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -27,8 +27,9 @@ type recorder interface {
 	Record(object runtime.Object, e events.Event)
 }
 
-// Controller gives Nodes their ranges, one pass at a time: two at once would be offered the same share. It needs no
-// gate: what was given is in the ledger, and written again where the cache does not show it.
+// Controller assigns ranges to Nodes, one pass at a time: two concurrent passes would be offered the same share. It
+// needs no gate: the ledger knows what was assigned, and the same ranges are written again if the cache does not
+// show them.
 type Controller struct {
 	reader   client.Reader // the cache
 	live     client.Reader
@@ -46,8 +47,8 @@ func (c *Controller) steps() *pass.Steps[*corev1.Node, Input, Plan] {
 	}
 }
 
-// recount reads from the server which Nodes there are and what they have, and says whether a share has become free.
-// The cache may be behind the writes of leaders before, and may never have shown a Node that has come and gone.
+// recount reads the Nodes and their ranges from the apiserver, and reports whether a share has become free. The
+// cache may lack writes of earlier leaders, and may never have shown a Node that came and went.
 func (c *Controller) recount(ctx context.Context) (freed bool, err error) {
 	before, there := c.ledger.owners(), map[types.UID]bool{}
 	for next := ""; ; {
@@ -75,8 +76,8 @@ func (c *Controller) observe(_ context.Context, node *corev1.Node) (Input, bool,
 	return c.ledger.look(node), true, nil
 }
 
-// apply carries out the plan. A range is the Node's before it is written: whether or not the write arrives, no other
-// Node gets it.
+// apply carries out the plan. The ledger assigns a range before it is written: whether or not the write arrives, no
+// other Node gets it.
 func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
 	if len(plan.Full) > 0 && c.ledger.wait(in.Node) {
 		if freed, err := c.recount(ctx); err != nil || freed {
@@ -108,7 +109,7 @@ func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
 	return nil
 }
 
-// lookAgain is for a Node that was refused its ranges: it has got others meanwhile.
+// lookAgain handles a Node that was refused its ranges because it has got others meanwhile.
 func (c *Controller) lookAgain(ctx context.Context, node *corev1.Node, refused error) error {
 	now := &corev1.Node{}
 	if err := c.live.Get(ctx, client.ObjectKeyFromObject(node), now); err != nil {
@@ -123,7 +124,7 @@ func (c *Controller) lookAgain(ctx context.Context, node *corev1.Node, refused e
 	return nil
 }
 
-// patchOf writes the ranges into this Node, and into no other of its name.
+// patchOf returns a patch that writes the ranges into exactly this Node, and into no other of its name.
 func patchOf(uid types.UID, plan Plan) (client.Patch, error) {
 	var texts []string
 	for _, prefix := range plan.Assign {

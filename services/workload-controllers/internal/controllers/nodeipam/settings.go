@@ -11,15 +11,15 @@ import (
 const (
 	defaultMaskIPv4 = 24
 	defaultMaskIPv6 = 64
-	// maxSlotBits bounds how many ranges are kept account of: 65,536 for each family.
+	// maxSlotBits bounds the number of shares of a cluster range: 65,536 for each family.
 	maxSlotBits = 16
 )
 
 // Settings are the flags of the controller. Without a range it does not exist.
 type Settings struct {
-	// ClusterCIDRs are what nodes' ranges are taken from, one for each family at most.
+	// ClusterCIDRs are the ranges from which nodes get their shares, at most one for each family.
 	ClusterCIDRs []string
-	// MaskSize, MaskSizeIPv4 and MaskSizeIPv6 are how long the prefixes of nodes' ranges are; 0 means the default.
+	// MaskSize, MaskSizeIPv4 and MaskSizeIPv6 are the prefix lengths of the nodes' ranges; 0 means the default.
 	MaskSize, MaskSizeIPv4, MaskSizeIPv6 int
 }
 
@@ -35,19 +35,19 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 		fmt.Sprintf("prefix length of a node's IPv6 share; 0 means %d", defaultMaskIPv6))
 }
 
-// Validate says what is wrong with the flags.
+// Validate returns an error if the flags are invalid.
 func (s *Settings) Validate() error {
 	_, err := s.pools()
 	return err
 }
 
-// family is what an address family allows.
+// family is the limits of an address family.
 type family struct {
 	name, flag         string
 	mask, preset, most int
 }
 
-// pools returns what nodes' ranges are taken from, in the order of the flag.
+// pools returns a pool for each cluster range, in the order of the flag.
 func (s *Settings) pools() ([]*pool, error) {
 	if len(s.ClusterCIDRs) > 2 {
 		return nil, fmt.Errorf("--cluster-cidr: %s are %d ranges, at most one IPv4 and one IPv6 range are allowed",
