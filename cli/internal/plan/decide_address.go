@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// AdvertiseInput is what the address depends on at which Pods reach the machine.
+// AdvertiseInput holds what DecideAdvertise chooses from: the address at which Pods reach the machine.
 type AdvertiseInput struct {
-	// Bind is where the apiserver listens, Recorded the address of an earlier run.
+	// Bind is the address at which the apiserver listens; Recorded is the address that an earlier run chose.
 	Bind, Recorded netip.Addr
-	// Addresses are the machine's own without the loopback ones, the best one first.
+	// Addresses are the machine's addresses except loopback, the best one first.
 	Addresses []netip.Addr
-	// Between is the network between the nodes, of which the machine has the first address once there are nodes.
+	// Between is the network between the nodes; the machine has its first address once there are nodes.
 	Between netip.Prefix
 	Nodes   int
 }
 
-// DecideAdvertise keeps the address of an earlier run while the machine has it. A machine without any network still has
-// the mesh's: no Pod reaches its loopback address.
+// DecideAdvertise keeps the address of an earlier run while the machine has it. A machine without a network uses
+// its address in the network between the nodes, because Pods cannot reach its loopback address.
 func DecideAdvertise(in AdvertiseInput) netip.Addr {
 	switch {
 	case slices.Contains(in.Addresses, in.Recorded):

@@ -11,24 +11,24 @@ import (
 
 // HeldCertificate is the certificate that a file holds.
 type HeldCertificate struct {
-	// User and Groups are whom it names, Hosts and Addresses what a serving one is valid for.
+	// User and Groups are its subject; Hosts and Addresses are those for which a serving certificate is valid.
 	User          string
 	Groups, Hosts []string
 	Addresses     []netip.Addr
-	// Signer is who says that he has signed it; Vouched tells that the mesh's authority has.
+	// Signer is the issuer that it names; Vouched is set if the mesh's authority has signed it.
 	Signer  string
 	Vouched bool
-	// CA tells that it is an authority's.
+	// CA is set for the certificate of an authority.
 	CA                  bool
 	NotBefore, NotAfter time.Time
-	// Sum tells it from all others.
+	// Sum identifies the certificate.
 	Sum string
 }
 
-// CertificateFault says why a certificate is not, or will soon be no more, what the plan asks for; empty where it is.
+// CertificateFault says why a certificate does not match the plan or is due for renewal; empty if neither holds.
 func CertificateFault(want Certificate, have HeldCertificate, now time.Time) string {
 	lacking := slices.IndexFunc(want.Addresses, func(address netip.Addr) bool {
-		return !slices.Contains(have.Addresses, address.Unmap()) // one that the machine has lost may stay
+		return !slices.Contains(have.Addresses, address.Unmap()) // an address that the machine has lost may stay
 	})
 	switch {
 	case !have.Vouched:
@@ -51,7 +51,7 @@ func sameSet(a, b []string) bool {
 	return slices.Equal(slices.Compact(a), slices.Compact(b))
 }
 
-// whom names a user with his groups.
+// whom returns the name of a user followed by the groups.
 func whom(user string, groups []string) string {
 	if len(groups) == 0 {
 		return user
@@ -59,7 +59,7 @@ func whom(user string, groups []string) string {
 	return user + " (" + strings.Join(groups, ", ") + ")"
 }
 
-// For is whom a certificate names and what it is valid for, in one line.
+// For returns the subject of a certificate and the hosts and addresses for which it is valid, in one line.
 func (c HeldCertificate) For() string {
 	parts := slices.Clone(c.Hosts)
 	for _, address := range c.Addresses {
@@ -71,28 +71,28 @@ func (c HeldCertificate) For() string {
 	return whom(c.User, c.Groups) + ": " + strings.Join(parts, ", ")
 }
 
-// Renewer is who makes a certificate anew.
+// Renewer is the program that renews a certificate.
 type Renewer string
 
 const (
-	// KeelRenews by a later run of keel init or keel up, or by keel certs renew.
+	// KeelRenews is for certificates that a later run of keel init or keel up renews, or keel certs renew.
 	KeelRenews Renewer = "keel"
-	// AgentRenews by itself.
+	// AgentRenews is for the certificate that the nodeagent renews.
 	AgentRenews Renewer = "nodeagent"
-	// ServingAgentRenews once somebody has approved what it asks for.
+	// ServingAgentRenews is for the certificate that the nodeagent renews once its request has been approved.
 	ServingAgentRenews Renewer = "nodeagent-approved"
-	// NobodyRenews what everybody trusts.
+	// NobodyRenews is for the certificates of authorities, which everything trusts and which no program renews.
 	NobodyRenews Renewer = "nobody"
 )
 
-// CertificateFile is a file that holds a certificate, or is to.
+// CertificateFile is a file that holds a certificate or should hold one.
 type CertificateFile struct {
-	// Path is its place below the data directory.
+	// Path is relative to the data directory.
 	Path    string
 	Renewer Renewer
-	// Want is what keel makes; nil where anything is right that is valid.
+	// Want is the certificate that keel makes; nil if any valid certificate will do.
 	Want *Certificate
-	// CopyOf is the file that is to hold the same certificate; empty without one.
+	// CopyOf is the file that must hold the same certificate; empty without one.
 	CopyOf string
 }
 
@@ -113,7 +113,7 @@ func CertificateFiles(certificates []Certificate) []CertificateFile {
 	return files
 }
 
-// WorkerCertificateFiles lists those of a worker, whose agent keeps its own.
+// WorkerCertificateFiles lists the certificate files of a worker, where the nodeagent keeps its own certificates.
 func WorkerCertificateFiles(node string) []CertificateFile {
 	return []CertificateFile{
 		{Path: "pki/ca.crt", Renewer: NobodyRenews},
@@ -122,44 +122,44 @@ func WorkerCertificateFiles(node string) []CertificateFile {
 	}
 }
 
-// WorkerClientCertificate is that by which the agent of a worker speaks to the API.
+// WorkerClientCertificate is the file of the client certificate that a worker's nodeagent shows to the API server.
 func WorkerClientCertificate(node string) CertificateFile {
 	return CertificateFile{Path: workerCertificates(node) + "kubelet-client-current.pem", Renewer: AgentRenews}
 }
 
 func workerCertificates(node string) string { return "nodes/" + node + "/agent/pki/" }
 
-// CertificateState is whether a certificate needs somebody's care.
+// CertificateState says whether a certificate needs attention.
 type CertificateState string
 
 const (
-	// CertificateGood needs none.
+	// CertificateGood needs no attention.
 	CertificateGood CertificateState = "good"
-	// CertificateDue is to be made anew by now.
+	// CertificateDue should have been renewed by now.
 	CertificateDue CertificateState = "due"
-	// CertificateExpired is believed by nobody any more.
+	// CertificateExpired is no longer valid.
 	CertificateExpired CertificateState = "expired"
-	// CertificateEarly is believed by nobody yet.
+	// CertificateEarly is not valid yet.
 	CertificateEarly CertificateState = "not yet valid"
-	// CertificateMissing is not there.
+	// CertificateMissing has no file.
 	CertificateMissing CertificateState = "missing"
 	// CertificateDamaged cannot be read.
 	CertificateDamaged CertificateState = "damaged"
 )
 
-// CertificateReport is what is said of a file.
+// CertificateReport describes the certificate in a file.
 type CertificateReport struct {
 	CertificateFile
-	// Held is what it holds; the zero value where it is missing or damaged.
+	// Held is the certificate in the file; the zero value if it is missing or damaged.
 	Held  HeldCertificate
 	State CertificateState
 	// Reason says why the state is not good.
 	Reason string
-	// RenewedFrom is when its renewer would first make it anew, RenewedUntil when it is overdue.
+	// RenewedFrom is when its renewer first tries to renew it; from RenewedUntil on it is overdue.
 	RenewedFrom, RenewedUntil time.Time
 }
 
-// Left is how long the certificate is still valid, and how much that is of its life, in percent.
+// Left returns how long the certificate is still valid, also as a percentage of its life.
 func (r CertificateReport) Left(now time.Time) (left time.Duration, percent int) {
 	left = r.Held.NotAfter.Sub(now)
 	if life := r.Held.NotAfter.Sub(r.Held.NotBefore); life > 0 {
@@ -168,16 +168,16 @@ func (r CertificateReport) Left(now time.Time) (left time.Duration, percent int)
 	return left, max(0, min(100, percent))
 }
 
-// ReadCertificate is what reading a file gave.
+// ReadCertificate is the result of reading a file.
 type ReadCertificate struct {
 	Held HeldCertificate
-	// Missing tells that there is no file, Fault why what is there is of no use.
+	// Missing is set if there is no file; Fault says why the content of a file cannot be used.
 	Missing bool
 	Fault   string
 }
 
-// ReportCertificates judges files by what they hold, in the order in which they need care: those that nobody believes,
-// then those that end first. Found maps paths to what was read.
+// ReportCertificates reports on files by their content, in the order in which they need attention: first those
+// without a readable certificate, then those that expire first. Found maps paths to what was read.
 func ReportCertificates(files []CertificateFile, found map[string]ReadCertificate, now time.Time) []CertificateReport {
 	var reports []CertificateReport
 	for _, file := range files {
@@ -227,8 +227,8 @@ func report(file CertificateFile, found map[string]ReadCertificate, now time.Tim
 	return r
 }
 
-// renewal is when a certificate is made anew, by whom it is. The agent's client library chooses a moment between seven
-// and nine tenths of a life. An authority is to outlive what it signs.
+// renewal returns when its renewer renews a certificate. The agent's client library chooses a moment between seven
+// and nine tenths of its life. An authority has to outlive the certificates that it signs.
 func renewal(by Renewer, held HeldCertificate) (from, until time.Time) {
 	life := held.NotAfter.Sub(held.NotBefore)
 	switch by {
@@ -243,13 +243,13 @@ func renewal(by Renewer, held HeldCertificate) (from, until time.Time) {
 	return from, from
 }
 
-// NameError says that there is no certificate of a name.
+// NameError says that no certificate has the name.
 type NameError struct {
 	Name    string
 	Allowed []string
 }
 
-// Error names those that there are.
+// Error lists the names that exist.
 func (e *NameError) Error() string {
 	if e.Name == "ca" {
 		return "NAME: the authority ca is not renewed, because everybody trusts it: keel certs rotate-ca replaces " +
@@ -259,7 +259,7 @@ func (e *NameError) Error() string {
 		strings.Join(e.Allowed, ", "))
 }
 
-// ChooseCertificates picks those of the names, all without any.
+// ChooseCertificates returns the certificates with these names, or all of them without names.
 func ChooseCertificates(all []Certificate, names []string) (chosen []Certificate, err error) {
 	if len(names) == 0 {
 		return all, nil

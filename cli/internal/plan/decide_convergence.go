@@ -1,25 +1,25 @@
 package plan
 
-// UnitState is what systemd has of a unit.
+// UnitState is the state of a unit in systemd.
 type UnitState struct {
-	// Active tells that its process runs, Enabled that it starts with the machine.
+	// Active is set if its process runs, Enabled if it starts with the machine.
 	Active, Enabled bool
-	// Stale tells that systemd has not read the unit's file since it was written.
+	// Stale is set if systemd has not read the unit's file since it was written.
 	Stale bool
-	// Revision is what the running process was started from; empty without one.
+	// Revision is the unit's revision from which the running process was started; empty without one.
 	Revision string
-	// Outdated tells that the process runs and its program's file is another one by now.
+	// Outdated is set if the process runs and its program's file has been replaced since.
 	Outdated bool
 }
 
-// UnitChanges are what makes the files of units, and what systemd knows of them, as they are to be.
+// UnitChanges are the changes that bring unit files, and systemd's view of them, to the planned state.
 type UnitChanges struct {
 	Write  []Unit
 	Reload bool
 	Enable []string
 }
 
-// DecideUnitChanges compares the units with the files and with what systemd has. Files maps names to contents.
+// DecideUnitChanges compares the units with the files and with the state in systemd. Files maps names to contents.
 func DecideUnitChanges(units []Unit, files map[string]string, states map[string]UnitState) UnitChanges {
 	var changes UnitChanges
 	for _, unit := range units {
@@ -36,8 +36,8 @@ func DecideUnitChanges(units []Unit, files map[string]string, states map[string]
 	return changes
 }
 
-// DecideRestarts lists the units whose process does not run, or was started from anything else than what there is now:
-// whatever a run of keel that was cut off has done before.
+// DecideRestarts lists the units whose process does not run or was started from another revision or program. It
+// depends on the present state alone, so an interrupted earlier run of keel makes no difference.
 func DecideRestarts(units []Unit, states map[string]UnitState) []string {
 	var names []string
 	for _, unit := range units {

@@ -5,16 +5,17 @@ import (
 	"net/netip"
 )
 
-// Who answers for names: a CoreDNS that keel installs, or nobody. An address stands for what the operator brings.
+// Values of --dns: keel installs CoreDNS, or the mesh has no DNS server. An address names a server of the
+// operator.
 const (
 	CoreDNS = "coredns"
 	NoDNS   = "none"
 )
 
-// DefaultDomain is that of the cluster's names where nothing is said.
+// DefaultDomain is the default cluster domain.
 const DefaultDomain = "cluster.local"
 
-// CheckDNS says what is wrong with the answer to who answers for names.
+// CheckDNS validates the value of --dns.
 func CheckDNS(text string) error {
 	if text == CoreDNS || text == NoDNS {
 		return nil
@@ -26,7 +27,7 @@ func CheckDNS(text string) error {
 	return nil
 }
 
-// DNSServer is the address that Pods ask, the zero Addr if there is nobody.
+// DNSServer returns the address of the DNS server that Pods use; the zero Addr without one.
 func DNSServer(dns string, service netip.Prefix) netip.Addr {
 	if dns == CoreDNS {
 		return DNSAddress(service)
@@ -35,10 +36,10 @@ func DNSServer(dns string, service netip.Prefix) netip.Addr {
 	return address
 }
 
-// dnsIndex is the place in the Service range where clusters have their DNS.
+// dnsIndex is the conventional index of the cluster DNS address in the Service range.
 const dnsIndex = 10
 
-// DNSAddress is the tenth address of the Service range.
+// DNSAddress returns the tenth address of the Service range.
 func DNSAddress(service netip.Prefix) netip.Addr {
 	address := service.Masked().Addr()
 	for range dnsIndex {

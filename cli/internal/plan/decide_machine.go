@@ -6,46 +6,47 @@ import (
 	"strings"
 )
 
-// Machine is what a machine has of what a mesh of units stands on.
+// Machine describes what a machine has of the things that a mesh needs.
 type Machine struct {
 	Root bool
-	// Systemd tells that it runs the machine, Systemctl that its tool is there. Without it, keel runs the units itself.
+	// Systemd is set if systemd runs the machine, Systemctl if its tool is installed. Without systemd, keel runs
+	// the units itself.
 	Systemd, Systemctl bool
 	Cgroups            Cgroups
-	// HostsFile tells that there is an /etc/hosts.
+	// HostsFile is set if there is an /etc/hosts.
 	HostsFile bool
-	// Addressed tells that the machine has an IPv4 address beside its loopback ones.
+	// Addressed is set if the machine has an IPv4 address besides loopback.
 	Addressed bool
-	// Worker tells that the machine is to run a node of another machine's mesh and nothing else, Children that the mesh
-	// is to be of keel up, without units.
+	// Worker is set if the machine only runs a node of another machine's mesh, Children if keel up runs the mesh,
+	// without units.
 	Worker, Children bool
-	// MissingPrograms are those that are not in Programs.
+	// MissingPrograms are the required programs that the folder Programs lacks.
 	Programs        string
 	MissingPrograms []string
-	// ForeignUnits are files of the names of our units that are not this mesh's, with their first lines.
+	// ForeignUnits maps the unit files that have our names but are not this mesh's to their first lines.
 	ForeignUnits map[string]string
-	// Clock tells whether anything keeps the machine's clock.
+	// Clock says whether the machine's clock is synchronised.
 	Clock ClockState
 	// Swap are the devices and files that the kernel swaps to.
 	Swap []string
 	Disk Disk
-	// Modules is what can be known of the kernel's modules; Modprobe tells that there is a tool that loads them.
+	// Modules is what is known about the kernel's modules; Modprobe is set if there is a tool that loads them.
 	Modules  map[string]ModuleState
 	Modprobe bool
 }
 
-// Cgroups is what the machine limits processes by.
+// Cgroups describes the machine's cgroups.
 type Cgroups struct {
-	// Mounted tells that there are any, Unified that they are version 2 alone.
+	// Mounted is set if cgroups are mounted, Unified if they are version 2 only.
 	Mounted, Unified bool
-	// Controllers are those that are switched on.
+	// Controllers are the enabled controllers.
 	Controllers []string
 }
 
-// neededControllers hold Pods to their limits.
+// neededControllers enforce the limits of Pods.
 var neededControllers = []string{"cpu", "memory", "pids"}
 
-// MachineProblems says in one sentence each what keeps a mesh from running on a machine.
+// MachineProblems lists, in one sentence each, the reasons why a mesh cannot run on a machine.
 func MachineProblems(m Machine) []string {
 	var problems []string
 	add := func(wrong bool, format string, args ...any) {
@@ -87,8 +88,8 @@ func (c Cgroups) problems() []string {
 		"cgroup_enable=%s among the kernel's arguments", strings.Join(missing, ", "), strings.Join(missing, ","))}
 }
 
-// CgroupControllers lists the controllers that are switched on: of version 2 from the text of cgroup.controllers, of
-// version 1 from that of /proc/cgroups.
+// CgroupControllers lists the enabled controllers: for version 2 from the text of cgroup.controllers, for version
+// 1 from that of /proc/cgroups.
 func CgroupControllers(unified bool, text string) []string {
 	if unified {
 		return strings.Fields(text)

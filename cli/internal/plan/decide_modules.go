@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// ModuleState is what can be known of a module of the kernel without loading it.
+// ModuleState is what is known about a kernel module without loading it.
 type ModuleState string
 
 const (
 	// ModuleThere is loaded or built in.
 	ModuleThere ModuleState = "there"
-	// ModuleLoadable is in the folder of the kernel's modules.
+	// ModuleLoadable is in the kernel's module folder.
 	ModuleLoadable ModuleState = "loadable"
-	// ModuleMissing is in none of the lists of what the kernel has.
+	// ModuleMissing is in none of the kernel's lists of modules and options.
 	ModuleMissing ModuleState = "missing"
 	// ModuleUnknown is not loaded, and there is no list.
 	ModuleUnknown ModuleState = "unknown"
@@ -30,13 +30,13 @@ const (
 // module is one that a mesh needs.
 type module struct {
 	name string
-	// option is what switches it on when a kernel is configured.
+	// option is its kernel configuration option, without CONFIG_.
 	option string
-	// use is what it is needed for.
+	// use is what the mesh needs it for.
 	use string
-	// vital tells that no mesh runs without it.
+	// vital is set if a mesh that needs it cannot run without it.
 	vital bool
-	// needed tells whether a mesh with this network needs it at all.
+	// needed reports whether a mesh with this network needs the module.
 	needed func(podNetwork, serviceProxy string) bool
 }
 
@@ -45,7 +45,7 @@ func overVXLAN(network, _ string) bool       { return network == VXLAN }
 func firewalls(network, proxy string) bool   { return network != Others || proxy == NFTables }
 func carriesTraffic(_ string, p string) bool { return p == NFTables }
 
-// modules are those that a mesh needs, in the order in which they are named.
+// modules are the modules that a mesh may need, in the order in which keel names them.
 var modules = []module{
 	{overlayModule, "OVERLAY_FS", "the file systems of containers", true, always},
 	{vxlanModule, "VXLAN", "the network between nodes (--pod-network=vxlan)", true, overVXLAN},
@@ -59,7 +59,7 @@ var modules = []module{
 	{bridgeModule, "BRIDGE_NETFILTER", "Services between Pods of one node", false, carriesTraffic},
 }
 
-// ModuleNames are those of all modules that a mesh may need.
+// ModuleNames returns the names of all modules that a mesh may need.
 func ModuleNames() []string {
 	var names []string
 	for _, m := range modules {
@@ -68,13 +68,13 @@ func ModuleNames() []string {
 	return names
 }
 
-// KernelLists are what a machine has of lists of the kernel's modules; empty where one is not there.
+// KernelLists are the texts of a machine's lists of kernel modules; a missing list is empty.
 type KernelLists struct {
 	// BuiltIn and Loadable are modules.builtin and modules.dep of the running kernel, Options its configuration.
 	BuiltIn, Loadable, Options string
 }
 
-// FindModule says what can be known of a module that is loaded or not.
+// FindModule returns what is known about a module; loaded is set if it is loaded.
 func FindModule(name string, loaded bool, lists KernelLists) ModuleState {
 	option := ""
 	if i := slices.IndexFunc(modules, func(m module) bool { return m.name == name }); i >= 0 {
@@ -93,7 +93,8 @@ func FindModule(name string, loaded bool, lists KernelLists) ModuleState {
 	return ModuleUnknown
 }
 
-// hasModule looks for a module's file, packed or not, at the beginning of a line: what follows is what it needs itself.
+// hasModule looks for a module's file, compressed or not, at the beginning of a line: the rest are its
+// dependencies.
 func hasModule(list, name string) bool {
 	for line := range strings.Lines(list) {
 		file, _, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -114,7 +115,8 @@ func hasLine(text, wanted string) bool {
 	return false
 }
 
-// ModuleProblems says in one sentence each which modules a mesh with this network lacks and cannot do without.
+// ModuleProblems lists, in one sentence each, the missing modules without which a mesh with this network cannot
+// run.
 func (m Machine) ModuleProblems(podNetwork, serviceProxy string) (problems []string) {
 	for _, one := range modules {
 		if one.vital && one.needed(podNetwork, serviceProxy) && m.Modules[one.name] == ModuleMissing {
@@ -129,7 +131,7 @@ func (m module) missing() string {
 		"or a kernel with CONFIG_%s", m.name, m.use, m.option)
 }
 
-// ModuleWarnings says in one sentence each what a mesh with this network does not have, or what cannot be told.
+// ModuleWarnings lists, in one sentence each, what a mesh with this network lacks, and what is unknown.
 func (m Machine) ModuleWarnings(podNetwork, serviceProxy string) (warnings []string) {
 	var unknown, loadable []string
 	for _, one := range modules {

@@ -2,8 +2,8 @@ package plan
 
 import "fmt"
 
-// How Pods of different nodes reach each other, and who carries the traffic of Services. Others leaves either to what
-// is installed on the mesh.
+// Values of --pod-network (how Pods of different nodes reach each other) and --service-proxy (what forwards
+// Service traffic). Others leaves either to software that is installed on the mesh.
 const (
 	Routes   = "routes"
 	VXLAN    = "vxlan"
@@ -11,7 +11,7 @@ const (
 	Others   = "none"
 )
 
-// CheckPodNetwork says what is wrong with the answer to how Pods reach each other.
+// CheckPodNetwork validates the value of --pod-network.
 func CheckPodNetwork(text string) error {
 	if text != Routes && text != VXLAN && text != Others {
 		return fmt.Errorf("--pod-network: %q must be routes, vxlan or none", text)
@@ -19,7 +19,7 @@ func CheckPodNetwork(text string) error {
 	return nil
 }
 
-// CheckServiceProxy says what is wrong with the answer to who carries the traffic of Services.
+// CheckServiceProxy validates the value of --service-proxy.
 func CheckServiceProxy(text string) error {
 	if text != NFTables && text != Others {
 		return fmt.Errorf("--service-proxy: %q must be nftables or none", text)
@@ -27,24 +27,24 @@ func CheckServiceProxy(text string) error {
 	return nil
 }
 
-// NetworkInput is what the mesh's network depends on.
+// NetworkInput holds what DecideNetwork decides from.
 type NetworkInput struct {
 	// PodNetwork is Routes, VXLAN or Others, ServiceProxy is NFTables or Others.
 	PodNetwork, ServiceProxy string
-	// Nodes is how many there are.
+	// Nodes is the number of nodes.
 	Nodes int
 }
 
-// Network is what of the network is to be done for a mesh, and what can be waited for.
+// Network says what keel does for the network of a mesh, and what it can wait for.
 type Network struct {
-	// Masquerade has what nodes beside the machine send beyond it leave under the machine's address.
+	// Masquerade is set if traffic that other nodes send beyond the machine leaves with the machine's address.
 	Masquerade bool
-	// PodsStart says that Pods start without what others install, Names that CoreDNS is reached and reaches the
-	// apiserver.
+	// PodsStart is set if Pods start without software that others install, Names if CoreDNS is reachable and can
+	// reach the apiserver.
 	PodsStart, Names bool
 }
 
-// DecideNetwork has a mesh that leaves its network to others wait for nothing of them.
+// DecideNetwork makes keel wait for nothing that depends on a network or proxy installed by others.
 func DecideNetwork(in NetworkInput) Network {
 	pods := in.Nodes > 0 && in.PodNetwork != Others
 	return Network{Masquerade: in.Nodes > 1, PodsStart: pods, Names: pods && in.ServiceProxy != Others}

@@ -9,34 +9,35 @@ import (
 	"strings"
 )
 
-// PauseImage is what holds a Pod's namespaces.
+// PauseImage is the image of the container that holds a Pod's namespaces.
 const PauseImage = "keelson.dev/pause:1"
 
-// RegistryHosts is where an operator says how registries are reached, in REGISTRY/hosts.toml: the folder of the field.
-// The runtime takes no more than one.
+// RegistryHosts is the conventional folder in which an operator configures how registries are reached, in
+// REGISTRY/hosts.toml. The runtime accepts only one folder.
 const RegistryHosts = "/etc/containerd/certs.d"
 
-// ContainerdInput is what a node's containerd configuration depends on.
+// ContainerdInput holds what a node's containerd configuration depends on.
 type ContainerdInput struct {
 	Node NodeLayout
-	// Programs is the folder of runc and, below cni/, of the network plugins.
+	// Programs is the folder with runc and, below cni/, the network plugins.
 	Programs string
-	// Streams is where it is asked for streams.
+	// Streams is the address at which containerd serves streams.
 	Streams netip.AddrPort
-	// SysResource tells whether this process has CAP_SYS_RESOURCE, without which no score may be lowered.
+	// SysResource is set if this process has CAP_SYS_RESOURCE; without it no OOM score may be lowered.
 	SysResource bool
 	// CgroupDriver is Cgroupfs or Systemd.
 	CgroupDriver string
 }
 
-// The cgroup drivers: who keeps the cgroups of Pods, the runtime by itself or the machine's systemd.
+// The cgroup drivers: either the runtime manages the cgroups of Pods, or the machine's systemd does.
 const (
 	Cgroupfs = "cgroupfs"
 	Systemd  = "systemd"
 )
 
-// ContainerdConfig renders the configuration file of a node's containerd. Everything it keeps is below the node's
-// folder, so that a containerd of the host is never touched; how registries are reached it also reads where that does.
+// ContainerdConfig renders the configuration file of a node's containerd. Everything that containerd keeps is
+// below the node's folder, so that it never touches a containerd of the host; the registry configuration in
+// RegistryHosts is the one that the host's containerd reads too.
 func ContainerdConfig(in ContainerdInput) string {
 	return fmt.Sprintf(`# Written by keel.
 version = 3
@@ -93,14 +94,14 @@ disabled_plugins = ["io.containerd.internal.v1.tracing", "io.containerd.tracing.
 
 // toml quotes a string: a JSON string without escapes beyond \uXXXX is a TOML basic string.
 func toml(s string) string {
-	quoted, _ := json.Marshal(s) // a string encodes without fail
+	quoted, _ := json.Marshal(s) // encoding a string cannot fail
 	return string(quoted)
 }
 
-// HostPortPlugin is the program that leads ports of the machine to Pods.
+// HostPortPlugin is the program that forwards ports of the machine to Pods.
 const HostPortPlugin = "keelson-hostport"
 
-// ImagesDue lists the archives that a node does not have as they are now, in the order given.
+// ImagesDue lists the archives whose present content a node has not imported, in the order given.
 func ImagesDue(archives []string, sums, imported map[string]string) []string {
 	var due []string
 	for _, archive := range archives {
@@ -118,16 +119,16 @@ func MountsBelow(mountinfo, dir string) []string {
 	})
 }
 
-// KeptNamespaces lists the mount points that keep a namespace, from the same text.
+// KeptNamespaces lists the mount points that hold a namespace, from the same text.
 func KeptNamespaces(mountinfo string) []string {
 	return mountPoints(mountinfo, func(_, filesystem string) bool { return filesystem == "nsfs" })
 }
 
-// mountPoints lists those that are chosen by where they are and what is mounted there, the innermost first.
+// mountPoints lists the mount points that chosen accepts by path and file system type, the innermost first.
 func mountPoints(mountinfo string, chosen func(point, filesystem string) bool) []string {
 	var points []string
 	for line := range strings.Lines(mountinfo) {
-		before, after, _ := strings.Cut(line, " - ") // of the fields before it there is no fixed number
+		before, after, _ := strings.Cut(line, " - ") // the number of fields before it varies
 		filesystem, _, _ := strings.Cut(after, " ")
 		fields := strings.Fields(before)
 		if len(fields) < 5 {
@@ -137,7 +138,7 @@ func mountPoints(mountinfo string, chosen func(point, filesystem string) bool) [
 			points = append(points, point)
 		}
 	}
-	// The table is in the order of mounting: what lies on top came later.
+	// The table is in mount order: a mount on top of another one comes after it.
 	for i, j := 0, len(points)-1; i < j; i, j = i+1, j-1 {
 		points[i], points[j] = points[j], points[i]
 	}

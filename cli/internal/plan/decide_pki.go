@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Lives of the certificates. The ones that the CA signs are renewed by `keel up` once a third of their life is left.
+// Lifetimes of the certificates. `keel up` renews those that the CA signs once a third of their lifetime is left.
 const (
 	caLife   = 10 * 365 * 24 * time.Hour
 	leafLife = 2 * 365 * 24 * time.Hour
@@ -15,26 +15,27 @@ const (
 
 // Certificate is one certificate that the cluster CA signs.
 type Certificate struct {
-	// File is its name without ending, below pki/.
+	// File is its name below pki/, without the extension.
 	File string
-	// User and Groups are what the apiserver takes it for; a serving certificate has a name only.
+	// User and Groups identify the client to the apiserver; a serving certificate has a name only.
 	User   string
 	Groups []string
-	// Hosts and Addresses are what a serving certificate is valid for; without any it is a client's.
+	// Hosts and Addresses are those for which a serving certificate is valid; a client certificate has none.
 	Hosts     []string
 	Addresses []netip.Addr
-	// Store tells that the store's own authority signs it, for both sides of a connection between machines.
+	// Store is set if the store's own authority signs it, for both sides of a connection between machines.
 	Store bool
 }
 
-// Serves tells a serving certificate from a client's.
+// Serves reports whether it is a serving certificate rather than a client's.
 func (c Certificate) Serves() bool { return len(c.Hosts)+len(c.Addresses) > 0 }
 
-// HasKubeconfig tells whether its user has a connection file: all clients but the apiserver, which dials nodes alone.
+// HasKubeconfig reports whether its user has a kubeconfig: all clients except the apiserver, which only dials
+// nodes.
 func (c Certificate) HasKubeconfig() bool { return !c.Serves() && c.File != APIServerToNodeagent }
 
-// Names of certificates that more than one place needs. NextAuthority is the authority that is to follow,
-// AuthorityBridge the certificate in which the one before vouches for the one that signs.
+// Names of certificates that more than one place needs. NextAuthority is the authority that a rotation introduces;
+// AuthorityBridge is the certificate in which the previous authority vouches for the one that signs.
 const (
 	NextAuthority          = "ca-next"
 	AuthorityBridge        = "ca-bridge"
@@ -45,24 +46,24 @@ const (
 	nodeServingCertificate = "-serving"
 )
 
-// PKIInput is what the set of certificates depends on.
+// PKIInput holds what the set of certificates depends on.
 type PKIInput struct {
 	// Addresses are the machine's own.
 	Addresses []netip.Addr
 	HostName  string
 	Service   netip.Prefix
-	// Domain is that of the cluster's names.
+	// Domain is the cluster domain.
 	Domain string
 	Nodes  []string
-	// Between is the network between the nodes; the zero Prefix if there is none.
+	// Between is the network between the nodes; the zero Prefix without one.
 	Between netip.Prefix
-	// Store tells that machines may share the store.
+	// Store is set if machines may share the store.
 	Store bool
-	// Endpoint is the HOST:PORT at which other machines reach the control plane; empty where that is this machine.
+	// Endpoint is the HOST:PORT at which other machines reach the control plane; empty if that is this machine.
 	Endpoint string
 }
 
-// DecidePKI lists the certificates of a mesh, as docs/explanation/architecture.md names their users.
+// DecidePKI lists the certificates of a mesh; docs/explanation/architecture.md names their users.
 func DecidePKI(in PKIInput) []Certificate {
 	loopback := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
 	machine := append(append([]netip.Addr(nil), loopback...), in.Addresses...)
@@ -98,7 +99,7 @@ func DecidePKI(in PKIInput) []Certificate {
 	return certificates
 }
 
-// apiserver is the serving certificate of the apiserver on a machine with these addresses.
+// apiserver returns the serving certificate of the apiserver on a machine with these addresses.
 func (in PKIInput) apiserver(machine []netip.Addr) Certificate {
 	c := Certificate{File: apiserverCertificate, User: "keelson-apiserver",
 		Hosts: []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc",
@@ -112,7 +113,7 @@ func (in PKIInput) apiserver(machine []netip.Addr) Certificate {
 	return c
 }
 
-// Life is how long a new certificate is valid.
+// Life returns how long a new certificate is valid.
 func Life(ca bool) time.Duration {
 	if ca {
 		return caLife
@@ -120,7 +121,8 @@ func Life(ca bool) time.Duration {
 	return leafLife
 }
 
-// IsCertificate tells whether a file of certificates has that name in every mesh, so that no node can have it.
+// IsCertificate reports whether a certificate or key file has that name in every mesh, so that no node can have
+// it.
 func IsCertificate(name string) bool {
 	if slices.Contains([]string{"ca", NextAuthority, AuthorityBridge, "service-account", StoreAuthority}, name) {
 		return true
@@ -128,8 +130,8 @@ func IsCertificate(name string) bool {
 	return slices.ContainsFunc(DecidePKI(PKIInput{Store: true}), func(c Certificate) bool { return c.File == name })
 }
 
-// DueForRenewal tells whether a certificate must be made anew: it is not valid yet, or a third of its life or less is
-// left.
+// DueForRenewal reports whether a certificate must be renewed: it is not valid yet, or a third of its life or less
+// is left.
 func DueForRenewal(notBefore, notAfter, now time.Time) bool {
 	left := notAfter.Sub(now)
 	return now.Before(notBefore) || left <= notAfter.Sub(notBefore)/3

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// The first ports that are tried. The apiserver and the nodeagents get the numbers that users of the field expect;
-// status addresses begin at a place of the mesh's own, so that meshes that start together do not race for the same
-// ones.
+// The first ports that are tried. The apiserver and the nodeagents get the conventional ports; the status ports of
+// each mesh begin at a different number, so that meshes that start together do not race for the same ones.
 const (
 	apiserverPort = 6443
 	nodePort      = 10250
@@ -20,45 +19,46 @@ const (
 
 // PortNeed is one port that the mesh needs.
 type PortNeed struct {
-	// Name is the key under which the port is remembered, for example "apiserver" or "scheduler.status".
+	// Name is the key under which keel records the port, for example "apiserver" or "scheduler.status".
 	Name string
-	// First is where the search begins.
+	// First is the port at which the search begins.
 	First int
-	// Fixed is set where the user named the port: no other will do.
+	// Fixed is set if the user chose the port: no other will do.
 	Fixed bool
-	// Expected is set where clients beyond this machine expect the port: a new data directory takes no other.
+	// Expected is set if clients on other machines expect the port: a new data directory takes no other.
 	Expected bool
-	// Node is the node in whose network namespace the port is; empty for the machine's own.
+	// Node is the node in whose network namespace the port is; empty for the machine's own namespace.
 	Node string
 }
 
-// PortsInput is what choosing the ports depends on.
+// PortsInput holds what DecidePorts decides from.
 type PortsInput struct {
 	Needs []PortNeed
-	// Remembered are the ports of an earlier run. They are kept: clients and kubeconfig files know them.
+	// Remembered are the ports of an earlier run. They are kept, because clients and kubeconfig files name them.
 	Remembered map[string]int
 	// Running names the needs whose process runs and holds its port.
 	Running map[string]bool
-	// Free tells whether nothing listens on a port in the network namespace of a node, or in the machine's own. It must
-	// answer the same for the same port.
+	// Free reports whether nothing listens on a port in the network namespace of a node, or in the machine's own.
+	// It must return the same result for the same port.
 	Free func(node string, port int) bool
 }
 
-// place is a port where it is: each network namespace has ports of its own.
+// place is a port in a network namespace: each namespace has its own ports.
 type place struct {
 	node string
 	port int
 }
 
-// PortTakenError says that a port that cannot be changed is another's.
+// PortTakenError says that another process has a port that cannot be changed.
 type PortTakenError struct {
 	Name string
 	Port int
-	// Flag is set where the user chose the port, Expected where it was not used before.
+	// Flag is set if the user chose the port, Expected if clients on other machines expect it and it was not used
+	// before.
 	Flag, Expected bool
 }
 
-// Error is one line that says what to do.
+// Error returns one line that says what to do.
 func (e *PortTakenError) Error() string {
 	switch {
 	case e.Flag:
@@ -73,7 +73,7 @@ func (e *PortTakenError) Error() string {
 		e.Port, e.Name)
 }
 
-// DecidePorts gives every need its port, or says of each that cannot have one why.
+// DecidePorts returns a port for every need, or an error that explains each need without one.
 func DecidePorts(in PortsInput) (map[string]int, error) {
 	ports := map[string]int{}
 	used := map[place]bool{}
@@ -93,7 +93,8 @@ func DecidePorts(in PortsInput) (map[string]int, error) {
 	return ports, nil
 }
 
-// nodeOf is where the port of that name is. What is needed no more was the machine's, as far as anybody knows.
+// nodeOf returns the node that has the port of that name. A port that is no longer needed is taken to be the
+// machine's.
 func (in PortsInput) nodeOf(name string) string {
 	i := slices.IndexFunc(in.Needs, func(need PortNeed) bool { return need.Name == name })
 	if i < 0 {
@@ -102,7 +103,7 @@ func (in PortsInput) nodeOf(name string) string {
 	return in.Needs[i].Node
 }
 
-// decide gives one need its port; those that are used are others'.
+// decide returns the port for one need; used are the ports of other needs.
 func (in PortsInput) decide(need PortNeed, used map[place]bool) (int, error) {
 	free := func(port int) bool { return in.Free(need.Node, port) }
 	port, remembered := in.Remembered[need.Name]
@@ -138,16 +139,16 @@ func search(first int, unused func(int) bool) int {
 	return 0
 }
 
-// NeedsInput is what the ports of a mesh depend on.
+// NeedsInput holds what the list of ports of a mesh depends on.
 type NeedsInput struct {
 	Layout Layout
 	// Nodes are the nodes' names; the first is the machine itself.
 	Nodes []string
-	// APIServer is the port that the user named for it; 0 without one.
+	// APIServer is the port that the user chose for the apiserver; 0 without one.
 	APIServer int
-	// Expected is set where clients beyond this machine are to find apiserver and nodeagent.
+	// Expected is set if clients on other machines must find apiserver and nodeagent at their conventional ports.
 	Expected bool
-	// Worker is set where the machine has a node alone.
+	// Worker is set if the machine runs a node and no control plane.
 	Worker bool
 }
 
@@ -181,13 +182,14 @@ func PortNeeds(in NeedsInput) []PortNeed {
 	return needs
 }
 
-// StatusPort is the key of a process's status address.
+// StatusPort returns the key of the port of a process's status address.
 func StatusPort(process string) string { return process + ".status" }
 
-// HealthPort is the key of the port at which load balancers ask a nodeagent.
+// HealthPort returns the key of the port at which load balancers query a nodeagent.
 func HealthPort(process string) string { return process + ".health" }
 
-// StreamPort is the key of the port at which a containerd is asked for the streams of exec, attach and port-forward.
+// StreamPort returns the key of the port at which a containerd serves the streams of exec, attach and
+// port-forward.
 func StreamPort(process string) string { return process + ".stream" }
 
 func hexNumber(id string) uint64 {

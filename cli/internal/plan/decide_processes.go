@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Names of the processes of the control plane, which are the services' folders.
+// Names of the processes of the control plane, which are also the names of the services' folders.
 const (
 	APIServer           = "apiserver"
 	Scheduler           = "scheduler"
@@ -16,7 +16,7 @@ const (
 	PodGC               = "podgc"
 )
 
-// controlPlane is in the order of starting: the others need the apiserver.
+// controlPlane is in start order: the other processes need the apiserver.
 var controlPlane = []string{APIServer, Scheduler, WorkloadControllers, PodGC}
 
 const (
@@ -28,10 +28,10 @@ const (
 	logLevelFlag     = "--log-level"
 )
 
-// NodeagentProcess is the name of a node's agent.
+// NodeagentProcess returns the process name of a node's agent.
 func NodeagentProcess(node string) string { return nodeagentPrefix + node }
 
-// ContainerdProcess is the name of a node's containerd.
+// ContainerdProcess returns the process name of a node's containerd.
 func ContainerdProcess(node string) string { return containerdPrefix + node }
 
 // NodeOfAgent returns the node of a nodeagent's process name.
@@ -45,58 +45,58 @@ func NodeOfContainerd(process string) (string, bool) {
 // Process is one process of the mesh.
 type Process struct {
 	Name string
-	// Program is a file name in the folder of the programs.
+	// Program is a file name in the programs folder.
 	Program string
 	Args    []string
-	// ReadyURL answers 200 once the process is ready; Socket takes its place for containerd.
+	// ReadyURL answers 200 once the process is ready; containerd has Socket instead.
 	ReadyURL string
 	Socket   string
 	// NetNS, UTSNS and MountNS are the files of its namespaces; empty for the machine's own.
 	NetNS, UTSNS, MountNS string
 }
 
-// ProcessInput is what the processes' arguments depend on.
+// ProcessInput holds what the processes' arguments depend on.
 type ProcessInput struct {
 	Layout Layout
 	Ranges Ranges
 	Ports  map[string]int
 	Nodes  []string
-	// Server is the apiserver's URL on a worker, which runs one node of a mesh of another machine and nothing else;
-	// VXLAN is then the number of the mesh's network.
+	// Server is the apiserver's URL on a worker, which only runs one node of another machine's mesh; VXLAN is then
+	// the VXLAN ID of the mesh's network.
 	Server string
-	// VXLAN is the number of the network of a mesh that this machine has joined.
+	// VXLAN is the VXLAN ID of a mesh that this machine has joined.
 	VXLAN int
-	// StorePeers are the URLs of the store on other machines, as they were when this one joined them.
+	// StorePeers are the URLs of the store on other machines at the time this machine joined them.
 	StorePeers []string
-	// Encrypted tells that the machine has the mesh's configuration of what is encrypted in the store.
+	// Encrypted is set if the machine has the mesh's encryption configuration for the store.
 	Encrypted bool
-	// BindAddress is where the apiserver listens, Advertise the address at which Pods reach the machine.
+	// BindAddress is the address at which the apiserver listens, Advertise the one at which Pods reach the
+	// machine.
 	BindAddress netip.Addr
 	Advertise   netip.Addr
 	// PodNetwork is Routes, VXLAN or Others, ServiceProxy is NFTables or Others.
 	PodNetwork, ServiceProxy string
-	// DNS is the address of the Service that answers for names, if there is one, Domain that of the cluster's.
+	// DNS is the address of the DNS server, if there is one; Domain is the cluster domain.
 	DNS    netip.Addr
 	Domain string
-	// Programs is the folder of the programs.
+	// Programs is the programs folder.
 	Programs string
-	// LogLevel is passed on.
+	// LogLevel is passed on to the processes.
 	LogLevel string
-	// SharedDisk says that the machine's disk is another's matter: it is filled and emptied by what is not the mesh's.
+	// SharedDisk is set if programs outside the mesh fill and clear the machine's disk.
 	SharedDisk bool
-	// Hosts says that each node has a host name and mounts of its own beside the machine's.
+	// Hosts is set if each node has its own host name and mounts, separate from the machine's.
 	Hosts bool
 }
 
-// sharedDisk keeps a node's Pods and images on a disk that is rather full, as it may be on a developer's machine, to
-// the last hundredth. Memory is watched as by default.
+// sharedDisk keeps a node's Pods and images until only 1% of the disk is free, since a developer's disk may be
+// rather full. The memory threshold is the default.
 var sharedDisk = []string{
 	"--eviction-hard=memory.available<100Mi,nodefs.available<1%,imagefs.available<1%",
 	"--image-gc-high-threshold=100",
 }
 
-// DecideProcesses lists the mesh's processes in the order in which they are started; each tier needs only those before
-// it.
+// DecideProcesses lists the mesh's processes in start order; each tier needs only the tiers before it.
 func DecideProcesses(in ProcessInput) (tiers [][]Process) {
 	var first, rest []Process
 	if !in.worker() {
@@ -112,7 +112,7 @@ func DecideProcesses(in ProcessInput) (tiers [][]Process) {
 	return [][]Process{first, rest}
 }
 
-// ServerURL is where this machine's clients reach the apiserver.
+// ServerURL returns the URL at which this machine's clients reach the apiserver.
 func (in ProcessInput) ServerURL() string {
 	if in.worker() {
 		return in.Server
@@ -124,7 +124,7 @@ func (in ProcessInput) ServerURL() string {
 	return "https://" + netip.AddrPortFrom(host, uint16(in.Ports[APIServer])).String()
 }
 
-// NodeServerURL is where the node at an index reaches the apiserver.
+// NodeServerURL returns the URL at which the node at an index reaches the apiserver.
 func (in ProcessInput) NodeServerURL(index int) string {
 	if index == 0 {
 		return in.ServerURL()
@@ -136,7 +136,7 @@ func (in ProcessInput) NodeServerURL(index int) string {
 	return "https://" + netip.AddrPortFrom(host, uint16(in.Ports[APIServer])).String()
 }
 
-// nodeAddress is that of the node at an index: the first one is the machine itself.
+// nodeAddress returns the address of the node at an index: the first node is the machine itself.
 func (in ProcessInput) nodeAddress(index int) netip.Addr {
 	if index == 0 {
 		return in.Advertise
@@ -144,8 +144,9 @@ func (in ProcessInput) nodeAddress(index int) netip.Addr {
 	return NodeAddress(in.Ranges.Nodes.IPv4, index)
 }
 
-// nodeIPs are the addresses of the node at an index, one of each family of the mesh. Of IPv6 all nodes have one between
-// them, the machine too: others of its own its neighbours would not find there.
+// nodeIPs returns the addresses of the node at an index, one for each family of the mesh. The IPv6 address is
+// always in the network between the nodes, also for the machine: the other nodes could not reach its other IPv6
+// addresses.
 func (in ProcessInput) nodeIPs(index int) string {
 	addresses := in.nodeAddress(index).String()
 	if in.Ranges.Nodes.Dual() {
@@ -154,7 +155,7 @@ func (in ProcessInput) nodeIPs(index int) string {
 	return addresses
 }
 
-// inside is a process in the namespaces of the node at an index: the first one has the machine's network.
+// inside puts a process into the namespaces of the node at an index: the first node has the machine's network.
 func (in ProcessInput) inside(node string, index int, process Process) Process {
 	if index > 0 {
 		process.NetNS = in.Layout.NetNS(node)
@@ -165,7 +166,7 @@ func (in ProcessInput) inside(node string, index int, process Process) Process {
 	return process
 }
 
-// StatusAddress is where a process answers about itself.
+// StatusAddress returns the address at which a process serves its status.
 func (in ProcessInput) StatusAddress(process string) string {
 	address := netip.MustParseAddr(loopbackHost)
 	if node, ok := NodeOfAgent(process); ok {
@@ -176,15 +177,15 @@ func (in ProcessInput) StatusAddress(process string) string {
 	return netip.AddrPortFrom(address, uint16(in.Ports[StatusPort(process)])).String()
 }
 
-// StreamAddress is where a node's containerd is asked for streams: its agent, beside it, passes them on. The port is a
-// chosen one, so that the agent can keep it from Pods.
+// StreamAddress returns the address at which a node's containerd serves streams, which the node's agent passes on.
+// The plan chooses the port, so that the agent can keep Pods from using it.
 func (in ProcessInput) StreamAddress(node string) netip.AddrPort {
 	return netip.AddrPortFrom(netip.MustParseAddr(loopbackHost), uint16(in.Ports[StreamPort(ContainerdProcess(node))]))
 }
 
 func (in ProcessInput) common(process string) []string {
 	args := []string{logLevelFlag + "=" + in.LogLevel, "--status-address=" + in.StatusAddress(process)}
-	if !in.worker() { // a worker has nobody to sign one
+	if !in.worker() { // a worker has no authority that could sign one
 		args = append(args,
 			"--status-cert-file="+in.Layout.PKI(StatusCertificate+".crt"),
 			"--status-key-file="+in.Layout.PKI(StatusCertificate+".key"))
@@ -212,7 +213,8 @@ func (in ProcessInput) apiserver() Process {
 	return Process{Name: APIServer, Program: "keelson-apiserver", Args: args, ReadyURL: in.ServerURL() + "/readyz"}
 }
 
-// client is a copy of a daemon that starts the mesh and leaves its Leases to copies that run on it.
+// client returns the process of a daemon that starts the mesh and leaves its Leases to copies that run in the
+// mesh.
 func (in ProcessInput) client(daemon string) Process {
 	args := append(in.common(daemon), "--kubeconfig="+in.Layout.Kubeconfig(daemon), "--fallback")
 	if daemon == WorkloadControllers {
@@ -265,8 +267,8 @@ func (in ProcessInput) nodeagent(node string, index int) Process {
 		"/readyz"}
 }
 
-// keptPorts are those of the machine of a node at which other processes than its agent are asked, and at which all of
-// them answer about themselves. The agent itself knows its others.
+// keptPorts returns the ports on a node's machine at which processes other than its agent serve requests, and the
+// status ports of all of them including the agent. The agent knows its remaining ports itself.
 func (in ProcessInput) keptPorts(index int) string {
 	var kept []string
 	keep := func(address netip.AddrPort, keeper string) {
@@ -299,5 +301,5 @@ func (in ProcessInput) containerd(node string) Process {
 	}
 }
 
-// ProgramPath is the file of a process's program.
+// ProgramPath returns the path of a process's program.
 func (in ProcessInput) ProgramPath(p Process) string { return filepath.Join(in.Programs, p.Program) }

@@ -13,63 +13,64 @@ const (
 	ServiceRangeFlag = "--service-cidr"
 )
 
-// Candidates in the order in which they are tried: the ranges that users of the field expect first. Those of IPv6 have
-// the numbers of those of IPv4.
+// Candidates in the order in which they are tried: the conventional ranges first. The IPv6 candidates use the same
+// numbers as the IPv4 candidates.
 var (
 	podCandidates     = candidates("/56", 244, 42, 128, 240)
 	serviceCandidates = candidates("/112", 96, 43, 16, 127)
 )
 
-// Prefix lengths of one node's share of the Pod range: 254 addresses of IPv4, and what IPv6 has for a segment. The
-// controller that gives the shares keeps account of no more than 1<<shareBits of them.
+// Prefix lengths of one node's share of the Pod range: 254 IPv4 addresses, and the usual IPv6 segment. The
+// controller that assigns the shares tracks at most 1<<shareBits of them.
 const (
 	nodeBits     = 24
 	nodeBitsIPv6 = 64
 	shareBits    = 16
 )
 
-// lengths are the prefix lengths that a network may have.
+// lengths is the range of prefix lengths that a network may have.
 type lengths struct{ least, most int }
 
-// What a range may be. Cluster DNS has the tenth address of the Services'.
+// Allowed prefix lengths, for IPv4 and IPv6. Cluster DNS has the tenth address of the Service range.
 var (
 	podLengths     = [2]lengths{{8, nodeBits}, {nodeBitsIPv6 - shareBits, nodeBitsIPv6}}
 	serviceLengths = [2]lengths{{8, 28}, {nodeBitsIPv6, 124}}
 )
 
-// RangesInput is what choosing the address ranges depends on.
+// RangesInput holds what DecideRanges decides from.
 type RangesInput struct {
-	// Pod and Service are what flags or an earlier run say; the zero Range leaves the choice to the plan.
+	// Pod and Service are the ranges from flags or an earlier run; the zero Range leaves the choice to the plan.
 	Pod, Service Range
-	// Between is the network between the nodes, as an earlier run chose it.
+	// Between is the network between the nodes that an earlier run chose.
 	Between Range
-	// Kept is set where an earlier run has chosen all of that: the data directory keeps it.
+	// Kept is set if an earlier run chose all of them: the data directory keeps them.
 	Kept bool
-	// Given is set where the mesh has chosen all of that before this machine joins it.
+	// Given is set if the mesh chose all of them before this machine joins it.
 	Given bool
-	// Routes are the networks that the machine reaches by now, without those of this mesh and without default routes.
+	// Routes are the networks that the machine has routes to, except those of this mesh and default routes.
 	Routes []netip.Prefix
-	// Claimed are what other meshes of the machine have.
+	// Claimed are the ranges of other meshes on the machine.
 	Claimed []netip.Prefix
-	// IPv6 tells whether the machine's new links may have addresses of it.
+	// IPv6 is set if new links of the machine may have IPv6 addresses.
 	IPv6  bool
 	Nodes int
-	// PodNetwork is what an earlier run recorded. Others lead to the Pods of the kept range as they please.
+	// PodNetwork is the value that an earlier run recorded. With Others, a foreign network may route to Pods of
+	// the kept range in any way.
 	PodNetwork string
-	// Apart is set where each node is a machine of its own: nothing is needed between them.
+	// Apart is set if each node is a separate machine: no network between the nodes is needed.
 	Apart bool
 }
 
-// Ranges are the mesh's networks: all of IPv4 alone, or all of both families.
+// Ranges are the mesh's networks: either all are IPv4 only, or all have both families.
 type Ranges struct {
 	Pod     Range `json:"pod"`
 	Service Range `json:"service"`
-	// Nodes is the network between the nodes of one machine; the zero Range where each is a machine of its own.
+	// Nodes is the network between the nodes of one machine; the zero Range if each is a separate machine.
 	Nodes Range `json:"nodes,omitzero"`
 }
 
-// DecideRanges chooses ranges that collide neither with the machine's networks nor with each other. Where one is asked
-// for of both families, all are of both.
+// DecideRanges chooses ranges that overlap neither the machine's networks nor each other. If the user asks for
+// both families in one range, all ranges have both.
 func DecideRanges(in RangesInput) (Ranges, error) {
 	if in.Kept && in.PodNetwork == Others {
 		in.Routes = slices.DeleteFunc(slices.Clone(in.Routes), in.Pod.Holds)
@@ -108,10 +109,10 @@ func DecideRanges(in RangesInput) (Ranges, error) {
 	return ranges, checkRoom(in.Nodes, ranges.Pod)
 }
 
-// dual tells whether the mesh is of both families.
+// dual reports whether the mesh has both families.
 func (in RangesInput) dual() bool { return in.Pod.Dual() || in.Service.Dual() }
 
-// checkFamilies says what keeps a mesh from having the families that are asked for.
+// checkFamilies returns an error if the mesh cannot have the requested families.
 func (in RangesInput) checkFamilies() error {
 	if !in.dual() {
 		return nil
@@ -134,7 +135,7 @@ func (in RangesInput) checkFamilies() error {
 	return nil
 }
 
-// checkRoom says whether each node gets its share of every family.
+// checkRoom returns an error unless each node gets its share of every family.
 func checkRoom(nodes int, pods Range) error {
 	for _, network := range pods.Networks() {
 		bits := nodeBits
@@ -149,8 +150,8 @@ func checkRoom(nodes int, pods Range) error {
 	return nil
 }
 
-// betweenNodes is the network between the nodes, chosen where there is none yet. Other meshes of the machine have
-// theirs.
+// betweenNodes returns the network between the nodes and chooses it if there is none yet. It avoids those of other
+// meshes on the machine.
 func (in RangesInput) betweenNodes(ranges Ranges) (Range, error) {
 	if in.Between.IsValid() {
 		return in.Between, in.checkFree("the network between the nodes", in.Between)
@@ -193,8 +194,8 @@ func betweenCandidates() []Range {
 	return all
 }
 
-// NodeAddress is the address of the node at an index in the network between the nodes. The first node is the machine
-// itself, at the network's first address.
+// NodeAddress returns the address of the node at an index in the network between the nodes. The first node is the
+// machine itself, at the network's first address.
 func NodeAddress(between netip.Prefix, index int) netip.Addr {
 	address := FirstAddress(between)
 	for range index {
@@ -203,10 +204,10 @@ func NodeAddress(between netip.Prefix, index int) netip.Addr {
 	return address
 }
 
-// FirstAddress is the first usable address of a range: a node's gateway, or the apiserver's own Service.
+// FirstAddress returns the first usable address of a range: a node's gateway, or the apiserver's own Service.
 func FirstAddress(prefix netip.Prefix) netip.Addr { return prefix.Masked().Addr().Next() }
 
-// checkRange says what is wrong with a range by itself, or with what it overlaps.
+// checkRange returns an error if a range is not valid or overlaps another network.
 func (in RangesInput) checkRange(flag string, asked Range, allowed [2]lengths, examples []Range) error {
 	for i, network := range asked.Networks() {
 		family, example, bits := "IPv4", examples[0].IPv4, allowed[i]
@@ -225,14 +226,15 @@ func (in RangesInput) checkRange(flag string, asked Range, allowed [2]lengths, e
 	return in.checkFree(flag, asked)
 }
 
-// nobodys are loopback, link-local, multicast and mapped addresses, and those that stand for none.
+// nobodys are the loopback, link-local, multicast, mapped and unspecified addresses, which no Pod or Service can
+// have.
 var nobodys = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16"),
 	netip.MustParsePrefix("224.0.0.0/3"), netip.MustParsePrefix("::/8"), netip.MustParsePrefix("fe80::/10"),
 	netip.MustParsePrefix("ff00::/8"),
 }
 
-// rangeUse says what the range of a flag is for.
+// rangeUse maps a flag to the use of its range.
 var rangeUse = map[string]string{PodRangeFlag: "Pods", ServiceRangeFlag: "Services"}
 
 func (in RangesInput) checkFree(what string, asked Range) error {
@@ -254,7 +256,7 @@ func (in RangesInput) checkFree(what string, asked Range) error {
 	return nil
 }
 
-// taken says what of the machine a network overlaps; nothing where it is free.
+// taken describes what a network overlaps on the machine; empty if it is free.
 func (in RangesInput) taken(prefix netip.Prefix) string {
 	if claimed, hit := overlapping(prefix, in.Claimed); hit {
 		return fmt.Sprintf("%s, which another mesh of this machine has", claimed)
@@ -265,7 +267,7 @@ func (in RangesInput) taken(prefix netip.Prefix) string {
 	return ""
 }
 
-// pickRange is the first of the candidates that is free, of each family by itself.
+// pickRange returns the first free candidate of each family; the families are chosen independently.
 func (in RangesInput) pickRange(flag string, candidates []Range, other Range) (Range, error) {
 	free := func(candidate netip.Prefix) bool {
 		_, hit := overlapping(candidate, other.Networks())
@@ -295,7 +297,8 @@ func overlapping(prefix netip.Prefix, routes []netip.Prefix) (netip.Prefix, bool
 	return netip.Prefix{}, false
 }
 
-// candidates are 10.N.0.0/16 and fd00:10:N:: of these lengths, for the first two numbers and then for all that follow.
+// candidates returns 10.N.0.0/16 and fd00:10:N:: with the given length, for the numbers first and second and then
+// from..to.
 func candidates(lengthIPv6 string, first, second, from, to byte) []Range {
 	numbers := []byte{first, second}
 	for i := from; i <= to; i++ {
