@@ -27,7 +27,7 @@ func heldServer() HeldCertificate {
 	}
 }
 
-// What is as it is to be is kept; each other difference has words of its own.
+// A certificate that matches the plan is kept; each kind of difference has its own message.
 func TestCertificateFault(t *testing.T) {
 	want := Certificate{File: "f", User: "u", Groups: []string{"b", "a"}, Hosts: []string{"i", "h", "h"},
 		Addresses: []netip.Addr{netip.MustParseAddr("::ffff:192.0.2.1")}}
@@ -61,7 +61,7 @@ func TestCertificateFault(t *testing.T) {
 	}
 }
 
-// Each kind of file is judged by when its renewer was to act, just before and at each bound.
+// Each kind of file is judged by the time at which its renewer should act, just before and at each bound.
 func TestReportCertificates(t *testing.T) {
 	const day = 24 * time.Hour
 	want := &Certificate{File: "f", User: "u", Groups: []string{"a", "b"}, Hosts: []string{"h", "i"}}
@@ -106,7 +106,7 @@ func TestReportCertificates(t *testing.T) {
 	}
 }
 
-// What nobody can read comes first, then what ends first, then what is first by its name.
+// Unreadable files come first, then the certificates that expire first, then the order of names.
 func TestTheOrderOfReports(t *testing.T) {
 	at := func(days int) ReadCertificate {
 		return ReadCertificate{Held: HeldCertificate{NotAfter: certificateBegin.AddDate(0, 0, days)}}
@@ -155,7 +155,7 @@ func TestCertificateFiles(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	// Where the agent of a worker keeps them: the --root-dir of its unit.
+	// The agent of a worker keeps them below the --root-dir of its unit.
 	if files := WorkerCertificateFiles("vm"); len(files) != 3 ||
 		!strings.HasPrefix("/d/"+files[1].Path, Layout{Dir: "/d"}.Node("vm").Agent()+"/pki/") {
 		t.Errorf("of a worker: %v", files)
@@ -182,7 +182,7 @@ func TestChooseCertificates(t *testing.T) {
 	}
 }
 
-// A certificate is shown with all that it names.
+// A certificate is shown with all its names and addresses.
 func TestFor(t *testing.T) {
 	for want, c := range map[string]HeldCertificate{
 		"u": {User: "u"}, "u (g, h)": {User: "u", Groups: []string{"g", "h"}},

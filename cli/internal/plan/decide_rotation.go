@@ -6,44 +6,48 @@ import (
 	"slices"
 )
 
-// Authorities are what stands in the folder pki of whom the mesh believes. Each authority is named by the hash of its
-// public key.
+// Authorities describes the authorities in the folder pki that the mesh trusts. Each one is identified by the hash
+// of its public key.
 type Authorities struct {
-	// Bundle are those of ca.crt, whom everybody trusts. The first signs: what another one has signed is made anew.
+	// Bundle are the authorities in ca.crt, which all clients and servers trust. The first one signs; certificates
+	// that another one has signed are renewed.
 	Bundle []string
-	// Key is whose ca.key is.
+	// Key is the authority whose key is ca.key.
 	Key string
-	// Next is whose ca-next.crt and ca-next.key are; empty where they are no pair.
+	// Next is the authority of ca-next.crt and ca-next.key; empty if they are not a pair.
 	Next string
-	// Bridge is for whom ca-bridge.crt vouches, BridgeBy who does: who trusts the latter trusts the former by it.
+	// Bridge is the authority for which BridgeBy vouches in ca-bridge.crt: a client that trusts BridgeBy also
+	// trusts Bridge.
 	Bridge, BridgeBy string
 }
 
-// RotationStep is what brings another authority nearer. Each is done wholly or is due again, wherever keel was killed.
+// RotationStep is a step of the rotation to another authority. A step that keel did not finish before it was
+// killed is due again.
 type RotationStep string
 
 const (
 	// RotationRest leaves the files as they are.
 	RotationRest RotationStep = ""
-	// RotationMake makes the next authority, for which the one that signs vouches. Nobody reads it yet.
+	// RotationMake makes the next authority, for which the one that signs vouches. Nothing reads it yet.
 	RotationMake RotationStep = "making the next authority"
-	// RotationTrust adds the next authority to those whom everybody trusts. The old one goes on signing.
+	// RotationTrust adds the next authority to the trusted bundle. The old one goes on signing.
 	RotationTrust RotationStep = "trusting the next authority"
 	// RotationSwitch lets the next authority sign. The old one stays trusted.
 	RotationSwitch RotationStep = "signing by the new authority"
-	// RotationTidy removes what was the next authority's, which is the mesh's now.
+	// RotationTidy removes the ca-next files: the next authority is now the mesh's authority.
 	RotationTidy RotationStep = "removing copies of the authority"
-	// RotationFinish takes the old authority from those whom everybody trusts.
+	// RotationFinish removes the old authority from the trusted bundle.
 	RotationFinish RotationStep = "trusting the new authority alone"
 )
 
-// Heard tells whether others have to learn of the step.
+// Heard reports whether the daemons and other machines have to learn of the step.
 func (s RotationStep) Heard() bool {
 	return s == RotationTrust || s == RotationSwitch || s == RotationFinish
 }
 
-// DecideRotation tells the next step towards another authority, by what stands on disk alone. A rotation that rests is
-// to be finished, and only then the old authority goes; without one, a rotation begins unless it is to be finished.
+// DecideRotation returns the next step towards another authority. It depends on the files on disk alone. If a
+// rotation has come to rest with both authorities trusted, finish removes the old one. If only one authority is
+// trusted, a rotation begins unless finish is set.
 func DecideRotation(a Authorities, finish bool) (RotationStep, error) {
 	switch len(a.Bundle) {
 	case 0:
@@ -72,7 +76,7 @@ func (a Authorities) single(finish bool) (RotationStep, error) {
 	return RotationTrust, nil
 }
 
-// double is DecideRotation while two are.
+// double is DecideRotation while two authorities are trusted.
 func (a Authorities) double(finish bool) (RotationStep, error) {
 	first, second := a.Bundle[0], a.Bundle[1]
 	switch {
@@ -95,13 +99,13 @@ func (a Authorities) double(finish bool) (RotationStep, error) {
 	return RotationRest, nil
 }
 
-// Switching tells that keel was killed between the key and the bundle of RotationSwitch: nothing signs until that is
-// done.
+// Switching reports whether keel was killed between writing the key and the bundle in RotationSwitch: nothing
+// signs until that step is done.
 func (a Authorities) Switching() bool {
 	return len(a.Bundle) == 2 && a.Bundle[0] != a.Bundle[1] && a.Key == a.Bundle[1] && a.Next == a.Key
 }
 
-// bridged tells whether who trusts the second trusts the first too.
+// bridged reports whether a client that trusts the second authority also trusts the first.
 func (a Authorities) bridged(to, by string) bool { return a.Bridge == to && a.BridgeBy == by }
 
 func (a Authorities) foreign() error {
@@ -109,19 +113,21 @@ func (a Authorities) foreign() error {
 		"certificate alone that pki/ca.key is the key of", len(a.Bundle))
 }
 
-// AuthorityAnnotation is where a Node names the authority that its machine follows: keel join has had the agent read
-// the bundle of which that is the first, and has seen its client certificate signed by it.
+// AuthorityAnnotation is the annotation in which a Node names the authority that its machine follows: keel join
+// has had the agent read the bundle whose first authority that is, and has seen that it signed the agent's client
+// certificate.
 const AuthorityAnnotation = "keelson.dev/authority"
 
-// Follower is a node of another machine, as far as the old authority is concerned.
+// Follower describes how far a node on another machine has left the old authority behind.
 type Follower struct {
 	// Node is its name, Authority its AuthorityAnnotation.
 	Node, Authority string
-	// Serving is who has signed what its API shows, Fault why that is not known.
+	// Serving is the authority that signed the serving certificate of its API; Fault says why that is not known.
 	Serving, Fault string
 }
 
-// NotFollowing says, a sentence each, which nodes would be lost without the old authority, and what to do.
+// NotFollowing lists, in one sentence each, the nodes that would be lost without the old authority, and what to
+// do.
 func NotFollowing(authority string, followers []Follower) (sentences []string) {
 	for _, f := range followers {
 		switch {

@@ -9,40 +9,40 @@ import (
 // StorePort is the key of the port at which the stores of several machines reach each other.
 const StorePort = "store"
 
-// storePort is the one of the field.
+// storePort is the conventional port.
 const storePort = 2380
 
-// The store's own authority signs the certificates by which machines share it: one of the mesh's authority lets nobody
-// in.
+// The store's own authority signs the certificates with which machines share the store: certificates of the mesh's
+// authority give no access to it.
 const (
 	StoreAuthority     = "store-ca"
 	StoreAuthorityPath = "pki/" + StoreAuthority + ".crt"
 	storePeer          = "store-peer"
 )
 
-// encryptionFile is where a machine that has joined the control plane has the configuration of what is encrypted.
+// encryptionFile is the encryption configuration on a machine that has joined the control plane.
 const encryptionFile = "encryption.yaml"
 
 // encryptionFlag names that file to the apiserver.
 const encryptionFlag = "--encryption-provider-config"
 
-// Encryption is the configuration of what is encrypted in the store, on a machine that was given one.
+// Encryption is the path of the store's encryption configuration on a machine that was given one.
 func (l Layout) Encryption() string { return l.PKI(encryptionFile) }
 
-// storeCertificate is what a machine's store shows to those of others.
+// storeCertificate is the certificate that a machine's store shows to the stores of other machines.
 func storeCertificate(host string, machine []netip.Addr) Certificate {
 	return Certificate{File: storePeer, User: "keelson-store", Hosts: []string{"localhost", host},
 		Addresses: slices.Clone(machine), Store: true}
 }
 
-// sharesStore tells whether other machines may have the store, too.
+// sharesStore reports whether other machines may share the store.
 func (in ProcessInput) sharesStore() bool { return in.Ports[StorePort] != 0 }
 
 func (in ProcessInput) storeAddress() netip.AddrPort {
 	return netip.AddrPortFrom(in.Advertise, uint16(in.Ports[StorePort]))
 }
 
-// StoreURL is where other machines reach this one's store; empty where they do not.
+// StoreURL returns the URL at which other machines reach this machine's store; empty if it is not shared.
 func (in ProcessInput) StoreURL() string {
 	if !in.sharesStore() {
 		return ""
@@ -50,7 +50,7 @@ func (in ProcessInput) StoreURL() string {
 	return "https://" + in.storeAddress().String()
 }
 
-// storeFlags are the apiserver's about what it shares with those of other machines.
+// storeFlags returns the apiserver's flags for what it shares with the apiservers of other machines.
 func (in ProcessInput) storeFlags() (args []string) {
 	if in.sharesStore() {
 		args = append(args, "--etcd-peer-address="+in.storeAddress().String(),
@@ -67,21 +67,22 @@ func (in ProcessInput) storeFlags() (args []string) {
 	return args
 }
 
-// SharedFiles are what all machines of a control plane have in their folders of certificates: the authorities of the
-// mesh and of the store, and the key of ServiceAccounts' tokens. The last one is written last.
+// SharedFiles lists the files that all machines of a control plane have in their folder pki: the authorities of
+// the mesh and of the store, and the key of ServiceAccount tokens. They are written in this order.
 func SharedFiles() []string {
 	return []string{"service-account.key", StoreAuthority + ".crt", StoreAuthority + ".key", "ca.crt", "ca.key"}
 }
 
-// Foreign is what the apiserver of a machine runs with that keel has not told it.
+// Foreign holds the apiserver's flags that keel has not set.
 type Foreign struct {
-	// Encryption is the file of what is encrypted in the store; empty without one. Flags are all others.
+	// Encryption is the file of the store's encryption configuration; empty without one. Flags are all other
+	// flags.
 	Encryption string
 	Flags      []string
 }
 
-// ForeignFlags compares how the apiserver runs with how keel starts it. The other apiservers of a mesh have to run in
-// the same way.
+// ForeignFlags compares the apiserver's running flags with those that keel sets. The other apiservers of a mesh
+// need the same flags.
 func ForeignFlags(own, running []string) (f Foreign) {
 	for i, arg := range running {
 		name, value, joined := strings.Cut(arg, "=")

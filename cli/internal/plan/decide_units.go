@@ -11,22 +11,24 @@ import (
 	"strings"
 )
 
-// RevisionVariable is the variable of a unit's process that names the unit and the files from which it was started.
+// RevisionVariable is the environment variable of a unit's process that identifies the unit text and the files
+// from which it was started.
 const RevisionVariable = "KEEL_REVISION"
 
-// Unit is a unit of systemd that runs one process of a mesh.
+// Unit is a systemd unit that runs one process of a mesh.
 type Unit struct {
-	// Name is that of its file.
+	// Name is its file name.
 	Name    string
 	Process Process
-	// Path is the process's program.
+	// Path is the path of the process's program.
 	Path string
-	// Content is the file's. Revision changes with it and with what the process reads when it starts.
+	// Content is the content of the file. Revision changes with it and with the files that the process reads when
+	// it starts.
 	Content  string
 	Revision string
 }
 
-// UnitName is the unit of a process. A machine runs one node at most, so that its name is left out.
+// UnitName returns the unit name of a process. A machine runs at most one node, so the node's name is left out.
 func UnitName(process string) string {
 	if _, ok := NodeOfAgent(process); ok {
 		process = strings.TrimSuffix(nodeagentPrefix, "-")
@@ -37,7 +39,7 @@ func UnitName(process string) string {
 	return "keelson-" + process + ".service"
 }
 
-// UnitNames are those of all units that keel init writes, in the order of starting.
+// UnitNames returns the names of all units that keel init writes, in start order.
 func UnitNames() []string {
 	var names []string
 	for _, process := range ProcessNames("") {
@@ -46,15 +48,15 @@ func UnitNames() []string {
 	return names
 }
 
-// unitTraits are what the unit of a process has beyond those of all others.
+// unitTraits are the settings in which the units of processes differ.
 type unitTraits struct {
 	description string
-	// kind is systemd's Type.
+	// kind is the unit's Type.
 	kind string
-	// after are the processes that are started before, if they are to be started.
+	// after are the processes that must be started before this one, if they are to be started.
 	after []string
-	// modules are those of the kernel that the process needs and does not load; one that cannot be loaded is built in,
-	// or what needs it says so.
+	// modules are the kernel modules that the process needs and does not load; one that cannot be loaded is built
+	// in, or the process that needs it reports the error.
 	modules []string
 	service []string
 }
@@ -64,7 +66,7 @@ func traitsOf(process string) unitTraits {
 	if _, ok := NodeOfContainerd(process); ok {
 		return unitTraits{
 			description: "container runtime", kind: "notify", modules: []string{"overlay"},
-			// Containers are children of shims, which live in this unit's cgroup and outlive their containerd.
+			// Containers are children of shims, which run in this unit's cgroup and outlive their containerd.
 			service: []string{"Delegate=yes", "KillMode=process", "OOMScoreAdjust=-999", "LimitNPROC=infinity",
 				"LimitCORE=infinity"},
 		}
@@ -72,7 +74,7 @@ func traitsOf(process string) unitTraits {
 	if _, ok := NodeOfAgent(process); ok {
 		return unitTraits{
 			description: "nodeagent", kind: "exec", after: []string{APIServer, containerdPrefix},
-			// Without it, Pods on one bridge do not reach each other by a Service.
+			// Without it, Pods on one bridge do not reach each other through a Service.
 			modules: []string{"br_netfilter"},
 			service: []string{"OOMScoreAdjust=-999"},
 		}
@@ -84,7 +86,7 @@ func traitsOf(process string) unitTraits {
 	return traits
 }
 
-// DecideUnits renders the units of a mesh whose nodes are machines of their own, tier by tier. The sums are those of
+// DecideUnits renders the units of a mesh whose nodes are separate machines, tier by tier. Sums are the hashes of
 // the files that FilesAtStart names.
 func DecideUnits(in ProcessInput, sums map[string]string) (tiers [][]Unit) {
 	for _, processes := range DecideProcesses(in) {
@@ -101,7 +103,7 @@ func (in ProcessInput) unit(process Process, sums map[string]string) Unit {
 	sum := sha256.New()
 	fmt.Fprint(sum, in.unitText(process, ""))
 	if _, agent := NodeOfAgent(process.Name); agent && in.worker() {
-		fmt.Fprintln(sum, in.Server) // the agent reads it from a kubeconfig of its own, once
+		fmt.Fprintln(sum, in.Server) // the agent reads it once, from its own kubeconfig
 	}
 	for _, file := range in.FilesAtStart(process) {
 		fmt.Fprintln(sum, file, sums[file])
@@ -112,7 +114,7 @@ func (in ProcessInput) unit(process Process, sums map[string]string) Unit {
 		Revision: revision}
 }
 
-// ProcessNames are those of the processes of a mesh with these nodes, in the order of starting.
+// ProcessNames returns the names of the processes of a mesh with these nodes, in start order.
 func ProcessNames(nodes ...string) []string {
 	names := []string{APIServer}
 	for _, node := range nodes {
@@ -125,7 +127,7 @@ func ProcessNames(nodes ...string) []string {
 	return names
 }
 
-// FilesAtStart are those of keel's own that a process reads when it starts, and not again.
+// FilesAtStart returns keel's files that a process reads only when it starts.
 func (in ProcessInput) FilesAtStart(process Process) []string {
 	var files []string
 	if node, ok := NodeOfContainerd(process.Name); ok {
@@ -142,10 +144,10 @@ func (in ProcessInput) FilesAtStart(process Process) []string {
 	return slices.Compact(files)
 }
 
-// UnitOwner is the first line of every unit of a mesh, by which keel knows its own.
+// UnitOwner returns the first line of every unit of a mesh, by which keel recognises its own units.
 func (l Layout) UnitOwner() string { return l.unitOwner("init", "the mesh") }
 
-// workerUnitOwner is that line on a worker.
+// workerUnitOwner returns that line for a worker.
 func (l Layout) workerUnitOwner() string { return l.unitOwner("join", "the worker") }
 
 func (l Layout) unitOwner(command, what string) string {
@@ -153,14 +155,14 @@ func (l Layout) unitOwner(command, what string) string {
 		"; it overwrites changes: use systemctl edit for yours."
 }
 
-// OwnsUnit tells whether the content of a unit's file is this mesh's.
+// OwnsUnit reports whether a unit file with this content belongs to this mesh.
 func OwnsUnit(layout Layout, content string) bool {
 	first, _, _ := strings.Cut(content, "\n")
 	return first == layout.UnitOwner() || first == layout.workerUnitOwner()
 }
 
-// UnitOptions are the folder of the programs and the log level that a daemon's unit starts it with; empty where the
-// text is none of keel's.
+// UnitOptions returns the programs folder and the log level with which a unit starts its daemon; both are empty if
+// keel has not written the text.
 func UnitOptions(content string) (programs, logLevel string) {
 	for word := range strings.FieldsSeq(content) {
 		if program, ok := strings.CutPrefix(word, "ExecStart="); ok {
@@ -173,7 +175,7 @@ func UnitOptions(content string) (programs, logLevel string) {
 	return programs, logLevel
 }
 
-// UnitRanges are the ranges of Pods and Services that a unit starts its process with.
+// UnitRanges returns the Pod and Service ranges with which a unit starts its process.
 func UnitRanges(content string) []netip.Prefix {
 	var ranges []netip.Prefix
 	for word := range strings.FieldsSeq(content) {
@@ -205,12 +207,12 @@ func (in ProcessInput) unitText(process Process, revision string) string {
 	}
 	unit = append(unit, "Wants="+strings.Join(before, " "), "After="+strings.Join(before, " "),
 		"RequiresMountsFor="+in.Layout.Dir+" "+in.Programs,
-		// Whoever waits for another, or for the network, tries until it is there.
+		// A process that waits for another one, or for the network, is restarted until it succeeds.
 		"StartLimitIntervalSec=0", "",
 		"[Service]",
 		"Type="+traits.kind,
 		"WorkingDirectory="+in.Layout.Dir,
-		// containerd looks for its shim in the path.
+		// containerd looks for its shim in PATH.
 		"Environment=PATH="+in.Programs+":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"Environment="+RevisionVariable+"="+revision)
 	for _, module := range traits.modules {
@@ -224,10 +226,10 @@ func (in ProcessInput) unitText(process Process, revision string) string {
 	return strings.Join(unit, "\n")
 }
 
-// plainPath has only characters that mean themselves in a unit.
+// plainPath matches paths without characters that have a special meaning in a unit.
 var plainPath = regexp.MustCompile(`^/[a-zA-Z0-9/._+@-]*$`)
 
-// CheckUnitPath says what keeps a path from standing in a unit.
+// CheckUnitPath returns an error if a path cannot be written in a unit.
 func CheckUnitPath(flag, file string) error {
 	if plainPath.MatchString(file) {
 		return nil

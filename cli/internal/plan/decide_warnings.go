@@ -5,34 +5,34 @@ import (
 	"strings"
 )
 
-// ClockState is whether anything keeps a machine's clock.
+// ClockState says whether a machine's clock is synchronised.
 type ClockState string
 
 const (
-	// ClockKept is kept, as the kernel says.
+	// ClockKept is synchronised according to the kernel.
 	ClockKept ClockState = "kept"
-	// ClockFree is kept by nobody.
+	// ClockFree is not synchronised.
 	ClockFree ClockState = "free"
-	// ClockUnknown is what the kernel does not tell here.
+	// ClockUnknown means that the kernel does not report the state here.
 	ClockUnknown ClockState = "unknown"
 )
 
-// Disk is the room where the data directory is, or is to be. The zero Disk was not looked at.
+// Disk describes the file system of the data directory. The zero Disk has not been examined.
 type Disk struct {
 	// Path is the data directory.
 	Path string
-	// Bytes and Inodes are all that there is, BytesFree and InodesFree what is left. A file system may count no inodes.
+	// Bytes and Inodes are the totals, BytesFree and InodesFree what is left. A file system may not count inodes.
 	Bytes, BytesFree, Inodes, InodesFree uint64
-	// Archives is how much the archives of images are that no node has yet.
+	// Archives is the size of the image archives that no node has imported yet.
 	Archives uint64
-	// Shared tells that the node lets its disk become nearly full.
+	// Shared is set if the node lets its disk become nearly full.
 	Shared bool
 }
 
-// storeRoom is what the store takes at once for its log.
+// storeRoom is the space that the store allocates at its first start for its log.
 const storeRoom = 256 << 20
 
-// needed is what a first run writes: an archive is stored, and unpacked beside that.
+// needed returns how much a first run writes: each archive is stored and also unpacked.
 func (d Disk) needed() uint64 {
 	if d.Archives == 0 {
 		return 0
@@ -40,7 +40,7 @@ func (d Disk) needed() uint64 {
 	return 2*d.Archives + storeRoom
 }
 
-// Problems says what keeps a first run from ending.
+// Problems lists the reasons why a first run would fail.
 func (d Disk) Problems() []string {
 	if d.Bytes == 0 || d.BytesFree >= d.needed() {
 		return nil
@@ -49,7 +49,7 @@ func (d Disk) Problems() []string {
 		"or choose another disk by --data-dir", d.Path, d.BytesFree>>20, d.needed()>>20)}
 }
 
-// Below these shares of what there is, in percent, a node takes no Pods and ends some: the defaults of the nodeagent's
+// Below these free shares, in percent, a node takes no Pods and evicts some: the defaults of the nodeagent's
 // --eviction-hard, and sharedDisk.
 const (
 	imagesShare = 15
@@ -80,7 +80,7 @@ func (d Disk) warnings() (warnings []string) {
 	return warnings
 }
 
-// MachineWarnings says in one sentence each what a mesh runs with on a machine, but not well.
+// MachineWarnings lists, in one sentence each, the conditions of a machine under which a mesh runs, but not well.
 func MachineWarnings(m Machine) []string {
 	var warnings []string
 	if m.Clock == ClockFree {

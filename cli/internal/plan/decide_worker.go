@@ -7,32 +7,32 @@ import (
 	"slices"
 )
 
-// NodeSettings are what every machine of a mesh has to know of it to run a node.
+// NodeSettings are the settings of a mesh that every machine needs to run a node.
 type NodeSettings struct {
-	// Version is raised when an older keel could not follow them.
+	// Version is raised when an older keel could not apply them.
 	Version int `json:"version"`
 	// Pod and Service are the mesh's ranges.
 	Pod     Range `json:"pods"`
 	Service Range `json:"services"`
-	// PodNetwork, ServiceProxy, DNS and Domain are those of the mesh's record.
+	// PodNetwork, ServiceProxy, DNS and Domain are those in the mesh's record.
 	PodNetwork   string `json:"podNetwork"`
 	ServiceProxy string `json:"serviceProxy"`
 	DNS          string `json:"dns"`
 	Domain       string `json:"clusterDomain"`
-	// VXLAN is the number of the network between the nodes' Pods.
+	// VXLAN is the VXLAN ID of the network between the nodes' Pods.
 	VXLAN int `json:"vxlan"`
 }
 
-// NodeSettingsName is the ConfigMap of kube-system that has them, NodeSettingsKey where in it.
+// NodeSettingsName is the ConfigMap in kube-system that holds them, NodeSettingsKey their key in it.
 const (
 	NodeSettingsName = "keel-config"
 	NodeSettingsKey  = "nodes"
 )
 
-// nodeSettingsVersion is the one that this keel writes and follows.
+// nodeSettingsVersion is the version that this keel writes and reads.
 const nodeSettingsVersion = 1
 
-// Text is what machines that join are given.
+// Text returns the text that machines that join receive.
 func (s NodeSettings) Text() (string, error) {
 	s.Version = nodeSettingsVersion
 	text, err := json.Marshal(s)
@@ -42,7 +42,7 @@ func (s NodeSettings) Text() (string, error) {
 	return string(text), nil
 }
 
-// ParseNodeSettings reads what Text has written, perhaps of another version of keel.
+// ParseNodeSettings parses the result of Text, perhaps written by another version of keel.
 func ParseNodeSettings(text string) (NodeSettings, error) {
 	var s NodeSettings
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
@@ -63,17 +63,17 @@ func ParseNodeSettings(text string) (NodeSettings, error) {
 	return s, nil
 }
 
-// NodeAddressInput is what the address of a worker's node depends on.
+// NodeAddressInput holds what DecideNodeAddress decides from.
 type NodeAddressInput struct {
-	// Asked is what --node-ip says, Recorded the address of an earlier run; either may be missing.
+	// Asked is the value of --node-ip, Recorded the address of an earlier run; either may be missing.
 	Asked, Recorded netip.Addr
-	// Addresses are the machine's own, Source that of them from which it reaches the apiserver.
+	// Addresses are the machine's addresses; Source is the address from which it reaches the apiserver.
 	Addresses []netip.Addr
 	Source    netip.Addr
 }
 
-// DecideNodeAddress keeps the address of an earlier run while the machine has it, and otherwise takes the one that the
-// apiserver's machine can answer to.
+// DecideNodeAddress keeps the address of an earlier run while the machine has it, and otherwise takes the address
+// to which the apiserver's machine can reply.
 func DecideNodeAddress(in NodeAddressInput) (netip.Addr, error) {
 	own := func(address netip.Addr) bool { return slices.Contains(in.Addresses, address) }
 	switch {
@@ -91,10 +91,10 @@ func DecideNodeAddress(in NodeAddressInput) (netip.Addr, error) {
 		"an address of its own by --node-ip, of %v", in.Source, in.Addresses)
 }
 
-// worker tells whether the machine runs a node alone.
+// worker reports whether the machine runs a node and no control plane.
 func (in ProcessInput) worker() bool { return in.Server != "" }
 
-// vxlan is the number of the network between the nodes' Pods.
+// vxlan returns the VXLAN ID of the network between the nodes' Pods.
 func (in ProcessInput) vxlan() int {
 	if in.worker() || in.VXLAN != 0 {
 		return in.VXLAN
@@ -102,7 +102,8 @@ func (in ProcessInput) vxlan() int {
 	return in.Layout.Number()
 }
 
-// agentKubeconfig is by what a node's agent reaches the apiserver. A worker's agent writes it itself.
+// agentKubeconfig returns the path of the kubeconfig with which a node's agent reaches the apiserver. A worker's
+// agent writes it itself.
 func (in ProcessInput) agentKubeconfig(node string) string {
 	if in.worker() {
 		return in.Layout.Node(node).Kubeconfig()
@@ -110,8 +111,8 @@ func (in ProcessInput) agentKubeconfig(node string) string {
 	return in.Layout.Kubeconfig(node)
 }
 
-// agentCertificates are the flags of the certificates of a node's agent. One on a worker asks the API for both of its
-// own: there is no key of the authority.
+// agentCertificates returns the certificate flags of a node's agent. The agent of a worker requests both of its
+// certificates from the API, because the machine does not have the authority's key.
 func (in ProcessInput) agentCertificates(node string) []string {
 	if in.worker() {
 		return []string{"--bootstrap-kubeconfig=" + in.Layout.Node(node).BootstrapKubeconfig(), "--rotate-certificates",

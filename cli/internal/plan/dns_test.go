@@ -35,7 +35,7 @@ func TestWhoAnswersForNames(t *testing.T) {
 	}
 }
 
-// Every node tells its Pods whom to ask, and all speak of one domain.
+// Every node gives its Pods the DNS server, and all use one cluster domain.
 //
 // SET-047
 func TestNodesKnowTheClustersDNS(t *testing.T) {

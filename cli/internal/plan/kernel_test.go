@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A module is only called missing where a list of what the kernel has lacks it.
+// A module is only reported missing if the kernel has a list and the module is not in it.
 func TestFindModule(t *testing.T) {
 	const options = "CONFIG_NFT_CT=y\nCONFIG_VXLAN=m\n# CONFIG_NFT_FIB is not set\n"
 	const dep = "kernel/drivers/net/vxlan/vxlan.ko.zst: kernel/net/nft_nat.ko.zst\nkernel/net/nft-ct.ko:\n"
@@ -35,7 +35,7 @@ func TestFindModule(t *testing.T) {
 	}
 }
 
-// A mesh lacks what its network needs, and nothing else.
+// Only modules that the mesh's network needs are reported missing.
 func TestModuleFindings(t *testing.T) {
 	for name, row := range map[string]struct {
 		state          ModuleState
@@ -142,7 +142,7 @@ func TestSwapDevices(t *testing.T) {
 	}
 }
 
-// keel up needs no address of the machine, and says nothing of it.
+// keel up needs no address of the machine and does not complain without one.
 func TestMachineOfChildren(t *testing.T) {
 	machine := goodMachine()
 	machine.Systemd, machine.Systemctl, machine.Addressed, machine.Children = false, false, false, true

@@ -36,7 +36,7 @@ func TestContainerdConfigStaysInItsFolder(t *testing.T) {
 	}
 }
 
-// Only a runtime that is told so lets systemd keep the cgroups.
+// The runtime lets systemd manage the cgroups only if it is configured to.
 func TestCgroupDriver(t *testing.T) {
 	node := Layout{Dir: "/d"}.Node("node-1")
 	for driver, want := range map[string]string{"cgroupfs": "SystemdCgroup = false", "systemd": "SystemdCgroup = true",
@@ -97,7 +97,7 @@ func TestKeptNamespaces(t *testing.T) {
 	}
 }
 
-// Whatever the data directory is called, it stays one string of the configuration.
+// Any name of the data directory stays a single string in the configuration.
 func TestTOMLStrings(t *testing.T) {
 	for text, want := range map[string]string{
 		"/plain": `"/plain"`, `/with "quotes"`: `"/with \"quotes\""`, `/back\slash`: `"/back\\slash"`,

@@ -45,7 +45,8 @@ func TestDecidePKI(t *testing.T) {
 	}
 }
 
-// The apiserver of every machine of the control plane serves at the address that leads to any of them.
+// The apiserver of every machine of the control plane has a certificate for the endpoint that leads to any of
+// them.
 func TestEndpointInCertificates(t *testing.T) {
 	address := netip.MustParseAddr("192.0.2.100")
 	for endpoint, want := range map[string]string{"": "", "mesh.example.com:6443": "mesh.example.com",
@@ -78,7 +79,7 @@ func TestDueForRenewal(t *testing.T) {
 	}
 }
 
-// Ten years for the CA, which nobody renews; two for what it signs.
+// Ten years for the CA, which no program renews; two for what it signs.
 func TestLife(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	if ca, leaf := Life(true), Life(false); ca != 10*year || leaf != 2*year {
@@ -86,8 +87,8 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// A certificate that serves names its hosts, and only those: with another's name it could stand for that one. A
-// client's serves nothing.
+// A serving certificate names its own hosts only: with another's name it could impersonate that one. A client
+// certificate names no host.
 func TestHosts(t *testing.T) {
 	machine, loopback := []string{"192.0.2.7", "2001:db8::7"}, []string{"127.0.0.1", "::1"}
 	want := map[string][]string{

@@ -107,7 +107,7 @@ func TestTheLastPortThatIsTried(t *testing.T) {
 	}
 }
 
-// The ports that users of the field expect come first; a port of the user's is the apiserver's alone.
+// The conventional ports come first; the port that the user chooses is the apiserver's only.
 func TestPortNeeds(t *testing.T) {
 	status := PortNeeds(NeedsInput{Layout: Layout{Dir: "/d"}})[1].First
 	for _, row := range []struct {
@@ -191,7 +191,7 @@ func TestPortNeedsCoverEveryProcess(t *testing.T) {
 	}
 }
 
-// Clients find the agent of each node where they expect it.
+// Clients find the agent of each node at the port that they expect.
 func TestEachAgentIsFoundWhereItIsExpected(t *testing.T) {
 	nodes := []string{"node-1", "node-2", "node-3"}
 	ports, err := DecidePorts(PortsInput{Needs: PortNeeds(NeedsInput{Layout: Layout{Dir: "/d"}, Nodes: nodes}),
@@ -206,7 +206,7 @@ func TestEachAgentIsFoundWhereItIsExpected(t *testing.T) {
 	}
 }
 
-// Status ports of two meshes that start together begin at different places.
+// The status ports of two meshes that start together begin at different numbers.
 func TestStatusPortsDiffer(t *testing.T) {
 	first := map[int]bool{}
 	for _, dir := range []string{"/a", "/b", "/c", "/d", "/e"} {

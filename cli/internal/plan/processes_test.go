@@ -47,7 +47,7 @@ func TestProcessesStandInTheirOrder(t *testing.T) {
 	}
 }
 
-// Every daemon is told of both families where a mesh has both, and each node of its addresses; elsewhere of IPv4 alone.
+// In a dual-stack mesh every daemon gets both families and each node its addresses of both; otherwise IPv4 only.
 func TestFamilies(t *testing.T) {
 	both := input("node-1", "node-2")
 	both.Ranges = Ranges{Pod: ranged("10.244.0.0/16,fd00:1::/56"), Service: ranged("10.96.0.0/16,fd00:2::/112"),
@@ -85,8 +85,8 @@ func TestTheControlPlaneAloneHasNoContainers(t *testing.T) {
 	}
 }
 
-// A full disk of a developer's machine costs no Pod and no image before the last hundredth; elsewhere the agent's own
-// thresholds hold.
+// On a developer's machine no Pod is evicted and no image removed before only 1% of the disk is free; elsewhere
+// the agent's own thresholds apply.
 func TestASharedDisk(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		in := input("node-1")
@@ -155,8 +155,8 @@ func TestTwoNodesShareNothing(t *testing.T) {
 	}
 }
 
-// No Pod and no Service gets a port at which a process of its node's machine is asked: the agent is told of all that it
-// does not know itself.
+// No Pod and no Service gets a port at which a process of its node's machine serves: the agent's flags list all
+// ports that it does not know itself.
 func TestAgentsKeepThePortsOfTheirMachine(t *testing.T) {
 	in := input("node-1", "node-2")
 	processes := in.flat()
@@ -195,8 +195,7 @@ func TestAgentsKeepThePortsOfTheirMachine(t *testing.T) {
 	}
 }
 
-// What a process says of itself it says on the loopback, or within the machine, to clients with a certificate of the
-// mesh.
+// A process serves its status on loopback, or within the machine, to clients with a certificate of the mesh.
 func TestStatusIsNotForEverybody(t *testing.T) {
 	statuses := map[string]bool{}
 	for _, process := range input("node-1", "node-2").flat() {
@@ -242,7 +241,8 @@ func flagsOf(p Process) map[string]string {
 	return flags
 }
 
-// The first node is the machine itself; each further one is in a network of its own, where it reaches the apiserver.
+// The first node is the machine itself; each further node has its own network namespace, from which it reaches the
+// apiserver.
 func TestFurtherNodesAreInNetworksOfTheirOwn(t *testing.T) {
 	in := input("node-1", "node-2", "node-3")
 	for _, process := range in.flat() {
@@ -279,7 +279,7 @@ func TestFurtherNodesAreInNetworksOfTheirOwn(t *testing.T) {
 	}
 }
 
-// What runs of a node beside the machine sees the node's host name and mounts; the control plane is the machine's.
+// The processes of a separate node see the node's host name and mounts; the control plane sees the machine's.
 func TestNodesAreHostsOfTheirOwn(t *testing.T) {
 	for _, hosts := range []bool{true, false} {
 		in := input("node-1", "node-2")
@@ -300,7 +300,7 @@ func TestNodesAreHostsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Each daemon has the identity that is its own, and nothing of another's.
+// Each daemon has its own identity, and no file of another's.
 func TestArguments(t *testing.T) {
 	found := map[string]Process{}
 	for _, process := range input("node-1", "node-2").flat() {

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// Range is a network of IPv4 and, in a mesh of both families (dual stack), one of IPv6 beside it.
+// Range is an IPv4 network and, in a dual-stack mesh, also an IPv6 network.
 type Range struct{ IPv4, IPv6 netip.Prefix }
 
-// IsValid tells whether there is a range at all.
+// IsValid reports whether the range is set.
 func (r Range) IsValid() bool { return r.IPv4.IsValid() }
 
-// Dual tells whether it is of both families.
+// Dual reports whether the range has both families.
 func (r Range) Dual() bool { return r.IPv6.IsValid() }
 
-// Networks lists what it consists of, IPv4 first.
+// Networks lists the networks of the range, IPv4 first.
 func (r Range) Networks() []netip.Prefix {
 	return slices.DeleteFunc([]netip.Prefix{r.IPv4, r.IPv6}, func(p netip.Prefix) bool { return !p.IsValid() })
 }
 
-// String has its networks comma-separated, as flags of the daemons take them.
+// String returns the networks separated by commas, as the daemons' flags take them.
 func (r Range) String() string {
 	var texts []string
 	for _, network := range r.Networks() {
@@ -30,12 +30,12 @@ func (r Range) String() string {
 	return strings.Join(texts, ",")
 }
 
-// Contains tells whether an address is of the range.
+// Contains reports whether an address is in the range.
 func (r Range) Contains(address netip.Addr) bool {
 	return r.IPv4.Contains(address) || r.IPv6.Contains(address)
 }
 
-// Holds tells whether all of a network is of the range.
+// Holds reports whether a whole network is in the range.
 func (r Range) Holds(part netip.Prefix) bool {
 	return slices.ContainsFunc(r.Networks(), func(network netip.Prefix) bool {
 		return network.Bits() <= part.Bits() && network.Contains(part.Addr())
@@ -51,13 +51,13 @@ func (r *Range) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Examples of what a range may be.
+// Examples of valid ranges.
 const (
 	exampleIPv4 = "10.244.0.0/16"
 	exampleDual = exampleIPv4 + ",fd00:10:244::/56"
 )
 
-// ParseRange reads one network of IPv4, or one of each family, IPv4 first. Nothing is the zero Range.
+// ParseRange parses one IPv4 network, or one network of each family, IPv4 first. An empty text is the zero Range.
 func ParseRange(text string) (Range, error) {
 	if text == "" {
 		return Range{}, nil

@@ -16,7 +16,7 @@ func prefix(s string) netip.Prefix {
 	return netip.MustParsePrefix(s)
 }
 
-// ranged is a range of one network, or of one of each family; nothing is the zero Range.
+// ranged returns a range of one network, or of one of each family; an empty text is the zero Range.
 func ranged(text string) Range {
 	parsed, err := ParseRange(text)
 	if err != nil {
@@ -208,7 +208,7 @@ func TestDecideRanges(t *testing.T) {
 	}
 }
 
-// What is typed is one network of IPv4, or one of each family, and comes out as it went in.
+// A typed range is one IPv4 network, or one of each family, and is printed as it was typed.
 func TestParseRange(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "10.1.0.0/16": "10.1.0.0/16", "10.1.0.0/16,fd00::/56": "10.1.0.0/16,fd00::/56",
@@ -260,7 +260,7 @@ func TestWhatARangeHolds(t *testing.T) {
 	}
 }
 
-// Whatever is routed and claimed: what is chosen is free, and the nodes' shares lie side by side within it.
+// For any routes and claims, the chosen ranges are free, and the nodes' shares lie side by side within them.
 func TestChosenRangesAreFree(t *testing.T) {
 	for _, asked := range []Range{{}, ranged("192.168.0.0/24,fdff::/64")} {
 		var routes, claimed []netip.Prefix

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// Each state that a step, or a kill in the midst of one, leaves on disk has one next step.
+// Each state that a step, or a kill during one, leaves on disk has one next step.
 func TestDecideRotation(t *testing.T) {
 	const rest, foreign, misfit = "", "no rotation has put them there", "pki/ca.key is not the key of"
 	for name, row := range map[string]struct {
 		have Authorities
-		// further and finish are the step, or the sentence, without and with the wish to finish.
+		// further and finish are the step, or the error, without and with finish.
 		further, finish string
 	}{
 		"none": {Authorities{Key: "a"}, "holds no certificate", "holds no certificate"},

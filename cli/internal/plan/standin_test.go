@@ -2,7 +2,7 @@ package plan
 
 import "testing"
 
-// What another network plugin has configured is never pushed aside.
+// The configuration of another network plugin is never overridden.
 func TestWhenPodsNeedAStandInNetwork(t *testing.T) {
 	for _, row := range []struct {
 		files []string

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A machine of a control plane shares its store by certificates of an authority that signs nothing else, and its Pods
-// do not get the port.
+// A machine of a control plane shares its store with certificates of an authority that signs nothing else, and its
+// Pods cannot use the port.
 func TestStoreFlags(t *testing.T) {
 	in := machineInput()
 	in.Ports[StorePort] = 2380

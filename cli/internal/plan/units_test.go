@@ -31,7 +31,7 @@ func sumsOf(in ProcessInput) map[string]string {
 }
 
 // golden compares the units with the files of a folder of testdata and returns their names. go test ./internal/plan
-// -update-testdata writes the files anew.
+// -update-testdata rewrites the files.
 func golden(t *testing.T, in ProcessInput, folder string) (names []string) {
 	t.Helper()
 	for _, unit := range slices.Concat(DecideUnits(in, sumsOf(in))...) {
@@ -79,7 +79,7 @@ func TestPackagesFindUnits(t *testing.T) {
 	}
 }
 
-// The processes under systemd are those of keel up, argument for argument.
+// The processes under systemd have the same arguments as those of keel up.
 func TestUnitsRunTheProcessesOfTheMesh(t *testing.T) {
 	in := machineInput()
 	tiers := DecideProcesses(in)
@@ -105,7 +105,7 @@ func TestUnitsRunTheProcessesOfTheMesh(t *testing.T) {
 	}
 }
 
-// What a mesh of keel init takes is known by its units alone, of which an operator may have written parts.
+// The ranges of a mesh of keel init are known from its units only, which an operator may have edited.
 func TestUnitRanges(t *testing.T) {
 	in := machineInput()
 	var got []netip.Prefix
@@ -125,7 +125,7 @@ func TestUnitRanges(t *testing.T) {
 	}
 }
 
-// A unit's revision is another one when its text is, or a file that its process has read.
+// A unit's revision changes with its text and with the files that its process reads.
 func TestRevisions(t *testing.T) {
 	in := machineInput()
 	sums := sumsOf(in)
@@ -182,7 +182,7 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-// Containers outlive a restart of their runtime's unit, and everything comes back whenever it ends.
+// Containers outlive a restart of their runtime's unit, and every process is restarted when it ends.
 func TestUnitsKeepContainersAndComeBack(t *testing.T) {
 	in := machineInput()
 	for _, unit := range slices.Concat(DecideUnits(in, nil)...) {
@@ -233,7 +233,7 @@ func TestValidateNode(t *testing.T) {
 	}
 }
 
-// No node may take the certificate of a daemon.
+// No node may have the name of a daemon's certificate.
 func TestIsCertificate(t *testing.T) {
 	for name, want := range map[string]bool{"ca": true, "ca-next": true, "ca-bridge": true, "service-account": true,
 		"admin": true, "apiserver": true,

@@ -20,7 +20,7 @@ func TestUnitsOfAWorker(t *testing.T) {
 	in := workerInput()
 	names := golden(t, in, "worker")
 	for _, unit := range slices.Concat(DecideUnits(in, sumsOf(in))...) {
-		// What the agent writes itself must not have it started anew.
+		// A file that the agent writes itself must not restart it.
 		for _, file := range in.FilesAtStart(unit.Process) {
 			if file != in.Layout.PKI("ca.crt") && file != in.Layout.Node("vm-1").RuntimeConfig() {
 				t.Errorf("%s starts anew with %s", unit.Name, file)
@@ -32,7 +32,7 @@ func TestUnitsOfAWorker(t *testing.T) {
 	}
 }
 
-// A worker has no key of the mesh's: nothing that it starts names one.
+// A worker has no key of the mesh: none of its processes names one.
 func TestAWorkerNamesNoKeys(t *testing.T) {
 	in := workerInput()
 	for _, process := range slices.Concat(DecideProcesses(in)...) {
@@ -99,7 +99,7 @@ func TestNodeSettings(t *testing.T) {
 	}
 }
 
-// A range of the mesh that the machine uses for something else is none that a flag could change.
+// If the machine uses a range of the mesh for something else, no flag can change the range.
 func TestRangesThatTheMeshHasGiven(t *testing.T) {
 	given := machineInput().Ranges
 	in := RangesInput{Pod: given.Pod, Service: given.Service, Apart: true, Given: true, Nodes: 1}
