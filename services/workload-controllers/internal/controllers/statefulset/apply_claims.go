@@ -11,7 +11,7 @@ import (
 	"keelson.dev/kit/pass"
 )
 
-// makeClaims makes claims. One that exists is left as it is, and looked at in the next pass.
+// makeClaims creates claims. If a claim exists, it stays as it is, and the next pass looks at it.
 func (c *Controller) makeClaims(ctx context.Context, set *appsv1.StatefulSet, claims []NewClaim) error {
 	for _, made := range claims {
 		err := c.claimWriter.Create(ctx, set.UID, made.Claim.DeepCopy())
@@ -28,7 +28,7 @@ func (c *Controller) makeClaims(ctx context.Context, set *appsv1.StatefulSet, cl
 	return nil
 }
 
-// changeOwners gives claims other owners, provided that they are still as they were observed.
+// changeOwners changes the owners of claims that are still as they were observed.
 func (c *Controller) changeOwners(ctx context.Context, set *appsv1.StatefulSet,
 	claims []*corev1.PersistentVolumeClaim) error {
 	for _, changed := range claims {

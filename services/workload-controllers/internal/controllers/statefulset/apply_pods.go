@@ -20,7 +20,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/rank"
 )
 
-// relabel gives a Pod labels.
+// relabel sets labels of a Pod.
 func (c *Controller) relabel(ctx context.Context, set *appsv1.StatefulSet, r Relabelling) error {
 	if err := claim.IgnoreGone(c.ops.Patch(ctx, set.UID, r.Pod, labelPatch(r))); err != nil {
 		return fmt.Errorf("labelling Pod %s: %w", r.Pod.Name, err)
@@ -33,8 +33,8 @@ type unclaimedError struct{ error }
 
 func (e unclaimedError) Unwrap() error { return e.error }
 
-// create makes Pods, each after its claims. One whose claims cannot be made keeps none of the others waiting, nor does
-// one whose name is taken. Where a Pod is refused, those after it get no claims either.
+// create creates Pods, each after its claims. Neither a Pod whose claims cannot be created nor one whose name is
+// taken holds up the others. After a refused Pod, the Pods after it get no claims either.
 func (c *Controller) create(ctx context.Context, set *appsv1.StatefulSet, creations []Creation) error {
 	var errs []error
 	var taken []*corev1.Pod
@@ -69,8 +69,8 @@ func (c *Controller) create(ctx context.Context, set *appsv1.StatefulSet, creati
 	return errors.Join(errs...)
 }
 
-// resolve asks the server whose the Pod is that has the planned one's name: the cache may be behind. Nothing takes its
-// place as long as it can be read.
+// resolve asks the apiserver who owns the Pod with the planned Pod's name: the cache may be behind. While that Pod
+// exists, it is not replaced.
 func (c *Controller) resolve(ctx context.Context, set *appsv1.StatefulSet, planned *corev1.Pod) error {
 	existing := &corev1.Pod{}
 	if err := c.live.Get(ctx, client.ObjectKeyFromObject(planned), existing); apierrors.IsNotFound(err) {
@@ -93,8 +93,8 @@ func (c *Controller) resolve(ctx context.Context, set *appsv1.StatefulSet, plann
 	return fmt.Errorf("creating Pod %s: %w", planned.Name, err)
 }
 
-// delete ends Pods. What follows from the set's spec is done only after the server has confirmed it: the cache may show
-// an older one.
+// delete deletes Pods. For a deletion that follows from the set's spec it first asks the apiserver to confirm the
+// spec: the cache may be outdated.
 func (c *Controller) delete(ctx context.Context, set *appsv1.StatefulSet, deletions []Deletion) error {
 	if len(deletions) == 0 {
 		return nil
@@ -124,12 +124,12 @@ func (c *Controller) delete(ctx context.Context, set *appsv1.StatefulSet, deleti
 	return errors.Join(errs...)
 }
 
-// podReasons are the reasons as logs and metrics have them.
+// podReasons are the reasons in logs and metrics.
 var podReasons = map[Reason]podops.Reason{
 	ReasonScaledDown: podops.ScaledDown, ReasonEnded: podops.Recreated, ReasonOutdated: podops.Outdated,
 }
 
-// deleteNeverReady ends a Pod provided that it is still as it was observed: it may have become ready.
+// deleteNeverReady deletes a Pod that is still as it was observed: it may have become ready.
 func (c *Controller) deleteNeverReady(ctx context.Context, set *appsv1.StatefulSet, pod *corev1.Pod) error {
 	err := c.ops.DeleteUnchanged(ctx, set.UID, podops.Outdated, pod)
 	if apierrors.IsConflict(err) {
@@ -141,7 +141,7 @@ func (c *Controller) deleteNeverReady(ctx context.Context, set *appsv1.StatefulS
 	return c.ended(set, pod.Name, err)
 }
 
-// ended records what became of a Pod's deletion.
+// ended records the result of a Pod's deletion.
 func (c *Controller) ended(set *appsv1.StatefulSet, pod string, err error) error {
 	if err != nil {
 		c.recorder.Record(set, podKept(set, pod, err))
@@ -151,7 +151,7 @@ func (c *Controller) ended(set *appsv1.StatefulSet, pod string, err error) error
 	return nil
 }
 
-// confirm asks the server whether the set is the one that was observed, with the same spec.
+// confirm asks the apiserver whether the set is the one that was observed, with the same spec.
 func (c *Controller) confirm(ctx context.Context, set *appsv1.StatefulSet) error {
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(kind)

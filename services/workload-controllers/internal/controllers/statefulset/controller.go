@@ -1,18 +1,18 @@
-// Package statefulset keeps every StatefulSet at its Pods, each of which has an ordinal, a name and claims of its own.
+// Package statefulset maintains the Pods of StatefulSets, each with its own ordinal, name and claims.
 //
 //	decide.go            what one pass does, from what was observed (pure), by concern:
-//	  decide_ordinals    which Pod stands for which ordinal
-//	  decide_scale       Pods that are missing, have ended or are surplus, in order or all at once
+//	  decide_ordinals    which Pod has which ordinal
+//	  decide_scale       missing, ended and surplus Pods, in order or all at once
 //	  decide_update      Pods of an outdated revision
-//	  decide_recover     the annotation that asks for the replacement of Pods that never were ready
+//	  decide_recover     the annotation that asks to replace Pods that were never ready
 //	  decide_revision    which revision an ordinal is made from
-//	  decide_claims      claims to make, and who owns them
-//	template.go          what Pods and claims look like (pure)
-//	status.go            the status that goes with it (pure)
+//	  decide_claims      claims to create, and their owners
+//	template.go          the Pods and claims of a set (pure)
+//	status.go            the resulting status (pure)
 //	events.go            the events that users see (pure)
 //	reconcile.go         observe, apply
-//	apply_pods.go        making and deleting Pods
-//	apply_claims.go      making claims and changing their owners
+//	apply_pods.go        creating and deleting Pods
+//	apply_claims.go      creating claims and changing their owners
 //	controller.go        what it reads and writes, and what wakes a StatefulSet up
 package statefulset
 
@@ -92,8 +92,8 @@ func build(s *controller.Setup, feed *podfeed.Feed) *Controller {
 	}
 }
 
-// onClaim wakes up the StatefulSets whose claim it may be: one that is gone is made anew, and one that changed its
-// owners may have to change them back. What a claim is bound to is nothing to them.
+// onClaim wakes up the StatefulSets that a claim may belong to: a deleted claim is recreated, and changed owners may
+// have to be changed back. The volume of a claim does not matter.
 func (c *Controller) onClaim() handler.TypedFuncs[*corev1.PersistentVolumeClaim, reconcile.Request] {
 	type volumeClaim = *corev1.PersistentVolumeClaim
 	return handler.TypedFuncs[volumeClaim, reconcile.Request]{
@@ -112,7 +112,7 @@ func (c *Controller) remember(set *appsv1.StatefulSet) {
 	c.owners.Selectors.Put(set, set.Spec.Selector)
 }
 
-// forget drops what is remembered about a StatefulSet that is gone.
+// forget drops what is remembered about a deleted StatefulSet.
 func (c *Controller) forget(set *appsv1.StatefulSet) {
 	c.owners.Selectors.Remove(set)
 	c.gate.Forget(set.UID)

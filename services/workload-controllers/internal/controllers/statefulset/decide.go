@@ -14,95 +14,95 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
 )
 
-// kind is what the Pods, claims and revisions refer to.
+// kind is the kind in the references of Pods, claims and revisions.
 var kind = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
 
-// burst is the most Pods that one pass creates or deletes; the rest is for the passes after it.
+// burst is the most Pods that one pass creates or deletes; later passes do the rest.
 const burst = 500
 
 // Input is all that a decision depends on. Decide changes none of it.
 type Input struct {
 	Now time.Time
 	Set *appsv1.StatefulSet
-	// Revisions are those of the namespace that the set may own: with its controller reference or without a controller.
+	// Revisions are the revisions of the namespace that the set controls, or that have no controller.
 	Revisions []*appsv1.ControllerRevision
-	// Text is that of the present template, if it is known already.
+	// Text is the text of the present template, if it is known already.
 	Text *controllerrevision.Text
-	// Pods are those with the set's controller reference.
+	// Pods are the Pods with the set's controller reference.
 	Pods []*corev1.Pod
-	// Orphans are the active Pods of the namespace that have no controller and that the selector matches.
+	// Orphans are the active Pods of the namespace without a controller that the selector matches.
 	Orphans []*corev1.Pod
-	// Claims are, by their names, those that exist under a name that the set gives to some ordinal's, and all that the
-	// set owns.
+	// Claims are, by name, the existing claims whose names the set gives to any ordinal, and all claims that the set
+	// owns.
 	Claims map[string]*corev1.PersistentVolumeClaim
 }
 
 // Plan names every effect of one pass. apply carries out its fields in order; a failure ends the pass.
 type Plan struct {
-	// Adopt and Release change whose the Pods are. A plan that has some has nothing else: what the set owns must be
-	// settled before anything follows from it.
+	// Adopt and Release change the ownership of Pods. A plan with either has no other effects: ownership must be
+	// settled first.
 	Adopt, Release []*corev1.Pod
-	// History is what the set's revisions need. Where one has to be adopted or released, that is the plan's only
+	// History is what the set's revisions need. If a revision must be adopted or released, that is the plan's only
 	// effect.
 	History controllerrevision.Plan
-	// Relabel are Pods whose labels do not say who they are.
+	// Relabel are Pods without their identity labels.
 	Relabel []Relabelling
-	// Owners are claims as they must become: with other owners.
+	// Owners are claims with their new owners.
 	Owners []*corev1.PersistentVolumeClaim
-	// Storage are claims that are missing for Pods that exist.
+	// Storage are missing claims of existing Pods.
 	Storage []NewClaim
-	// Create are the Pods to make, each with the claims that have to be made before it.
+	// Create are the Pods to create, each with the claims to create before it.
 	Create []Creation
-	// Delete are the Pods to end, the first to go first.
+	// Delete are the Pods to delete, in order.
 	Delete []Deletion
 	// Forget are revisions beyond the history limit, the lowest number first.
 	Forget []*appsv1.ControllerRevision
-	// Problem is why a Pod cannot be made though it should; the pass fails with it when all else is done.
+	// Problem is why a needed Pod cannot be created; the pass fails with it after everything else is done.
 	Problem error
 	// Status is what the status must be if all of this succeeds.
 	Status appsv1.StatefulSetStatus
-	// Wake is when to decide again though nothing changes; the zero time means never.
+	// Wake is when to decide again even if nothing changes; zero means never.
 	Wake time.Time
-	// Waits are what keeps the pass from going further.
+	// Waits are the reasons why the pass goes no further.
 	Waits []explain.Wait
 }
 
-// Relabelling is a Pod with the labels that it has to get.
+// Relabelling is a Pod with the labels to set.
 type Relabelling struct {
 	Pod    *corev1.Pod
 	Labels map[string]string
 }
 
-// NewClaim is a claim to make for a Pod.
+// NewClaim is a claim to create for a Pod.
 type NewClaim struct {
 	Claim *corev1.PersistentVolumeClaim
 	Pod   string
 }
 
-// Creation is a Pod to make after its claims.
+// Creation is a Pod to create after its claims.
 type Creation struct {
 	Pod    *corev1.Pod
 	Claims []NewClaim
 }
 
-// Deletion is a Pod to end.
+// Deletion is a Pod to delete.
 type Deletion struct {
 	Pod    *corev1.Pod
 	Reason Reason
 }
 
-// Reason says why a Pod is deleted. It decides what is asked of the server first, and which events are recorded.
+// Reason is why a Pod is deleted. It determines what to confirm with the apiserver first, and which events to emit.
 type Reason string
 
 // The reasons of a plan's deletions.
 const (
-	ReasonScaledDown Reason = "ScaledDown" // its ordinal is not asked for
-	ReasonEnded      Reason = "Ended"      // has ended, and its ordinal is for another
+	ReasonScaledDown Reason = "ScaledDown" // its ordinal is not wanted
+	ReasonEnded      Reason = "Ended"      // has ended, and its ordinal needs another Pod
 	ReasonOutdated   Reason = "Outdated"   // of an earlier revision that an update replaces
-	ReasonNeverReady Reason = "NeverReady" // of an earlier revision, and in the way of the update because never ready
+	ReasonNeverReady Reason = "NeverReady" // of an earlier revision, and blocks the update because it was never ready
 )
 
-// Decide says what one pass over a StatefulSet has to do.
+// Decide returns what one pass over a StatefulSet has to do.
 func Decide(in Input) Plan {
 	claimant := owner(in.Set)
 	if in.Set.DeletionTimestamp != nil {
@@ -131,18 +131,19 @@ type work struct {
 	in   Input
 	set  *appsv1.StatefulSet
 	plan Plan
-	// start is the first ordinal, end the one behind the last. There may be billions between them: a pass walks over
-	// what exists, and over no more than burst of those that are missing.
+	// start is the first ordinal, end the one after the last. There may be billions in between: a pass iterates over
+	// the existing Pods, and over at most burst missing ones.
 	start, end int
-	// pods are those of the ordinals, filled the ordinals that have one, the lowest first; surplus are the other Pods,
-	// the highest ordinal first.
+	// pods are the Pods of the ordinals; filled are the ordinals with a Pod, in ascending order; surplus are the other
+	// Pods, in descending order.
 	pods    map[int]*corev1.Pod
 	filled  []int
 	surplus []*corev1.Pod
-	// current names the revision that the set came from, updated all that have the template of the set as it is.
+	// current is the revision that the set is being updated from, updated are all revisions with the set's present
+	// template.
 	current string
 	updated revisionNames
-	// deleted are the names of the Pods that the plan ends.
+	// deleted are the names of the Pods that the plan deletes.
 	deleted  map[string]bool
 	minReady time.Duration
 }
@@ -161,14 +162,14 @@ func newWork(in Input, pods []*corev1.Pod, history controllerrevision.Plan) *wor
 	return w
 }
 
-// wakeAt asks for another pass at the time, should no earlier one be due.
+// wakeAt requests another pass at the time, unless an earlier one is due.
 func (w *work) wakeAt(at time.Time) {
 	if w.plan.Wake.IsZero() || at.Before(w.plan.Wake) {
 		w.plan.Wake = at
 	}
 }
 
-// historyOf is what the set's history depends on.
+// historyOf returns the input of the decision about the set's history.
 func historyOf(in Input) controllerrevision.In {
 	return controllerrevision.In{
 		Owner: owner(in.Set), Template: &in.Set.Spec.Template, Annotations: in.Set.Annotations,

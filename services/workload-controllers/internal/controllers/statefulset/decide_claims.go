@@ -14,7 +14,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/claim"
 )
 
-// repair gives every Pod its labels and its claims back, and every claim the owners that the retention policy asks for.
+// repair restores the labels and claims of every Pod, and the owners of every claim according to the retention
+// policy.
 func (w *work) repair() {
 	handled := map[string]bool{}
 	for _, ordinal := range w.known() {
@@ -37,7 +38,7 @@ func (w *work) repair() {
 			}
 		}
 	}
-	// Claims of ordinals that are gone lose the set as their owner, but never get it: they may be of another time.
+	// Claims of unwanted ordinals lose the set as their owner, but never gain it: they may predate the set.
 	for _, name := range slices.Sorted(maps.Keys(w.in.Claims)) {
 		if existing := w.in.Claims[name]; !handled[name] && metav1.IsControlledBy(existing, w.set) {
 			w.own(existing, w.keptOwner()...)
@@ -45,7 +46,7 @@ func (w *work) repair() {
 	}
 }
 
-// known are the ordinals that are asked for and that have a Pod or a claim, the lowest first.
+// known returns the wanted ordinals that have a Pod or a claim, in ascending order.
 func (w *work) known() []int {
 	known := slices.Clone(w.filled)
 	for name := range w.in.Claims {
@@ -57,7 +58,7 @@ func (w *work) known() []int {
 	return slices.Compact(known)
 }
 
-// repairClaim looks after the claim of the template at an index, for an ordinal that is asked for and its Pod, if any.
+// repairClaim repairs the claim of the template at an index, for a wanted ordinal and its Pod, if any.
 func (w *work) repairClaim(index, ordinal int, pod *corev1.Pod) {
 	existing := w.in.Claims[claimName(w.set, index, ordinal)]
 	switch {
@@ -70,7 +71,7 @@ func (w *work) repairClaim(index, ordinal int, pod *corev1.Pod) {
 	}
 }
 
-// relabel gives a Pod back the labels that say who it is.
+// relabel restores the identity labels of a Pod.
 func (w *work) relabel(ordinal int, pod *corev1.Pod) {
 	if pod.Labels[appsv1.StatefulSetPodNameLabel] == pod.Name &&
 		pod.Labels[appsv1.PodIndexLabel] == strconv.Itoa(ordinal) {
@@ -81,7 +82,7 @@ func (w *work) relabel(ordinal int, pod *corev1.Pod) {
 	w.plan.Relabel = append(w.plan.Relabel, Relabelling{Pod: pod, Labels: missing})
 }
 
-// keptOwner is who owns the claims of an ordinal that is asked for.
+// keptOwner returns the owners of the claims of a wanted ordinal.
 func (w *work) keptOwner() []metav1.OwnerReference {
 	if whenDeleted, _ := retention(w.set); whenDeleted != appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
 		return nil
@@ -89,7 +90,7 @@ func (w *work) keptOwner() []metav1.OwnerReference {
 	return []metav1.OwnerReference{claim.Reference(owner(w.set))}
 }
 
-// surplusOwner is who owns the claims of a surplus Pod.
+// surplusOwner returns the owners of the claims of a surplus Pod.
 func (w *work) surplusOwner(pod *corev1.Pod) []metav1.OwnerReference {
 	if _, whenScaled := retention(w.set); whenScaled != appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
 		return w.keptOwner()
@@ -98,8 +99,8 @@ func (w *work) surplusOwner(pod *corev1.Pod) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: &yes}}
 }
 
-// own plans that a claim has these owners among the set and its Pods. Other owners stay, and a claim that another
-// controls is left alone.
+// own plans that a claim has these owners among the set and its Pods. It keeps other owners, and leaves a claim with
+// another controller alone.
 func (w *work) own(existing *corev1.PersistentVolumeClaim, owners ...metav1.OwnerReference) {
 	var others []metav1.OwnerReference
 	for _, reference := range existing.OwnerReferences {
@@ -118,8 +119,8 @@ func (w *work) own(existing *corev1.PersistentVolumeClaim, owners ...metav1.Owne
 	}
 }
 
-// isOnItsWayOut reports whether a claim of an ordinal will be gone without anybody asking: it is being deleted, or belongs
-// to what is gone or going. No Pod is made for it until then. pod is the ordinal's, nil where there is none.
+// isOnItsWayOut reports whether a claim of an ordinal will be deleted without further action: it is being deleted,
+// or its owner is gone or being deleted. Until then no Pod is created for it. pod is the Pod of the ordinal, or nil.
 func (w *work) isOnItsWayOut(existing *corev1.PersistentVolumeClaim, pod *corev1.Pod) bool {
 	if existing.DeletionTimestamp != nil {
 		return true
@@ -143,7 +144,7 @@ func (w *work) isPodReference(reference metav1.OwnerReference) bool {
 	return named && reference.Kind == "Pod" && reference.APIVersion == "v1"
 }
 
-// retention returns what becomes of claims when the set is deleted, and when it is scaled down.
+// retention returns what happens to claims when the set is deleted, and when it is scaled down.
 func retention(set *appsv1.StatefulSet) (
 	whenDeleted, whenScaled appsv1.PersistentVolumeClaimRetentionPolicyType,
 ) {

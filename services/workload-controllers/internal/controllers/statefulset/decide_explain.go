@@ -11,7 +11,7 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// await notes what keeps the pass from going further.
+// await records why the pass goes no further.
 func (w *work) await(wait explain.Wait) { w.plan.Waits = append(w.plan.Waits, wait) }
 
 func toGo(pod *corev1.Pod) explain.Wait {
@@ -79,7 +79,7 @@ func account(in Input, plan Plan) explain.Account {
 	return a
 }
 
-// outdated tells of Pods of an earlier revision.
+// outdated describes the wait for Pods of an earlier revision.
 func outdated(set *appsv1.StatefulSet, count int) explain.Wait {
 	wait := explain.Wait{Reason: "RollingUpdate", For: explain.Count(count, "Pod") + " of an earlier revision to go",
 		Ends: "the Pods that are not available are, so that maxUnavailable leaves room"}

@@ -15,13 +15,13 @@ import (
 	"keelson.dev/services/workload-controllers/internal/claim"
 )
 
-// ordinalOf returns the ordinal in the name of a Pod of the set; false for a name that the set gives to none.
+// ordinalOf returns the ordinal in the name of a Pod of the set; false if no Pod of the set can have the name.
 func ordinalOf(set *appsv1.StatefulSet, name string) (int, bool) {
 	digits, ok := strings.CutPrefix(name, set.Name+"-")
 	if !ok {
 		return 0, false
 	}
-	// The first ordinal and the number of Pods may both be the largest of 31 bits.
+	// The first ordinal and the number of Pods may both be the largest 31-bit number.
 	ordinal, err := strconv.ParseUint(digits, 10, 32)
 	if err != nil || podName(set, int(ordinal)) != name {
 		return 0, false
@@ -29,7 +29,7 @@ func ordinalOf(set *appsv1.StatefulSet, name string) (int, bool) {
 	return int(ordinal), true
 }
 
-// ordinals returns the first ordinal of the set and the one behind its last.
+// ordinals returns the first ordinal of the set and the one after its last.
 func ordinals(set *appsv1.StatefulSet) (start, end int) {
 	if set.Spec.Ordinals != nil {
 		start = int(set.Spec.Ordinals.Start)
@@ -41,7 +41,7 @@ func podName(set *appsv1.StatefulSet, ordinal int) string {
 	return set.Name + "-" + strconv.Itoa(ordinal)
 }
 
-// settle sorts the Pods into those to adopt, those to release, and those that are the set's.
+// settle returns the Pods to adopt, the Pods to release, and the Pods that the set owns.
 func settle(owner claim.Owner, in Input) (adopt, release, mine []*corev1.Pod) {
 	for _, pod := range in.Orphans {
 		if _, ok := ordinalOf(in.Set, pod.Name); ok && !owner.Deleting {
@@ -78,10 +78,11 @@ func (w *work) place(pods []*corev1.Pod) {
 	slices.SortFunc(w.surplus, func(a, b *corev1.Pod) int { return cmp.Compare(of[b], of[a]) })
 }
 
-// isAskedFor reports whether the set is to have a Pod of the ordinal.
+// isAskedFor reports whether the set wants a Pod of the ordinal.
 func (w *work) isAskedFor(ordinal int) bool { return ordinal >= w.start && ordinal < w.end }
 
-// isRunningAndReady reports whether a Pod counts as ready. One that is being deleted does not, nor one that the plan ends.
+// isRunningAndReady reports whether a Pod counts as ready. A Pod that is being deleted or that the plan deletes does
+// not.
 func (w *work) isRunningAndReady(pod *corev1.Pod) bool {
 	return pod != nil && pod.Status.Phase == corev1.PodRunning && !podview.IsTerminating(pod) && podview.IsReady(pod) &&
 		!w.deleted[pod.Name]

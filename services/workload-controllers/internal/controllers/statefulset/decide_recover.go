@@ -9,14 +9,15 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// RecoverAnnotation lets an update replace a Pod of an outdated revision that never was ready, where the StatefulSet
-// has it with the value "true". Without it an update in order waits for such a Pod for ever, as the API says.
+// RecoverAnnotation is the annotation that, with the value "true" on a StatefulSet, lets an update replace a Pod of an
+// outdated revision that was never ready. Without it an ordered update waits for such a Pod for ever, as the API
+// specifies.
 const RecoverAnnotation = "keelson.dev/replace-never-ready"
 
-// firstReport is how long after a Pod's start its node may take to say for the first time that it is not ready.
+// firstReport is how long after a Pod's start its node may take to report for the first time that it is not ready.
 const firstReport = 10 * time.Second
 
-// recover ends a Pod that is not available where the annotation asks for it.
+// recover deletes an unavailable Pod if the annotation asks for it.
 func (w *work) recover(ordinal int, pod *corev1.Pod) {
 	strategy := w.set.Spec.UpdateStrategy.Type
 	if w.set.Annotations[RecoverAnnotation] == "true" && strategy == appsv1.RollingUpdateStatefulSetStrategyType &&
@@ -26,8 +27,8 @@ func (w *work) recover(ordinal int, pod *corev1.Pod) {
 	}
 }
 
-// neverReady reports whether a Pod has certainly never been ready: its condition says since its start that it is not, and
-// since before its containers could begin. Where that cannot be told, it may have been.
+// neverReady reports whether a Pod has certainly never been ready: its condition has been false since its start,
+// before its containers could start. In case of doubt it may have been ready.
 func neverReady(pod *corev1.Pod) bool {
 	ready := podview.Condition(pod, corev1.PodReady)
 	if ready == nil {

@@ -12,7 +12,7 @@ import (
 // revisionNames is a set of names of revisions.
 type revisionNames map[string]bool
 
-// alike returns the names of the revisions that remember the present template.
+// alike returns the names of the revisions with the present template.
 func alike(history controllerrevision.Plan) revisionNames {
 	names := revisionNames{history.Current.Name: true}
 	for _, r := range history.Old {
@@ -28,8 +28,8 @@ func (w *work) isUpToDate(pod *corev1.Pod) bool {
 	return pod != nil && w.updated[pod.Labels[controllerrevision.HashLabel]]
 }
 
-// revisionFor returns the revision that a Pod of the ordinal is made from, and its template: below the partition that
-// is the one that the set came from.
+// revisionFor returns the revision and template for a Pod of the ordinal: below the partition they are those that
+// the set is being updated from.
 func (w *work) revisionFor(ordinal int) (string, *corev1.PodTemplateSpec, error) {
 	rolling := w.set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType
 	if rolling && ordinal < w.partition() {

@@ -11,11 +11,11 @@ import (
 	"keelson.dev/services/workload-controllers/internal/pace"
 )
 
-// lookAgain is when to look again at a claim that is in the way of a Pod, should no event come.
+// lookAgain is when to look again at a claim that blocks a Pod, in case no event comes.
 const lookAgain = 5 * time.Second
 
-// scale brings the Pods nearer to one for each ordinal and no other. It says whether an update may go on: in order that
-// is once nothing is left to wait for.
+// scale brings the Pods closer to exactly one per ordinal. It reports whether an update may proceed: in ordered
+// mode, once there is nothing left to wait for.
 func (w *work) scale() bool {
 	if w.set.Spec.PodManagementPolicy == appsv1.ParallelPodManagement {
 		w.fillAll()
@@ -32,13 +32,13 @@ func (w *work) scale() bool {
 	return w.shrink()
 }
 
-// fillAll sees to every ordinal that has a Pod, and makes as many of the missing Pods as one pass may, in order.
+// fillAll handles every ordinal that has a Pod, and creates, in order, as many missing Pods as one pass may.
 func (w *work) fillAll() {
 	next := w.start
 	for _, filled := range append(slices.Clip(w.filled), w.end) {
 		for next < filled && len(w.plan.Create) < burst {
 			w.create(next)
-			if next++; w.plan.Problem != nil { // what keeps one Pod below the partition from being made keeps all there
+			if next++; w.plan.Problem != nil { // a problem with one Pod below the partition affects all of them
 				next = max(next, w.partition())
 			}
 		}
@@ -49,12 +49,12 @@ func (w *work) fillAll() {
 	}
 }
 
-// fill sees to it that an ordinal has a Pod that runs. It says whether it is available.
+// fill makes sure that an ordinal has a running Pod. It reports whether the Pod is available.
 func (w *work) fill(ordinal int) bool {
 	switch pod := w.pods[ordinal]; {
 	case pod == nil:
 		w.create(ordinal)
-	case podview.IsTerminating(pod): // nothing takes its place until it has gone
+	case podview.IsTerminating(pod): // it is not replaced before it is gone
 		w.await(toGo(pod))
 	case podview.IsTerminal(pod):
 		w.replace(pod)
@@ -67,8 +67,8 @@ func (w *work) fill(ordinal int) bool {
 	return false
 }
 
-// shrink ends the surplus Pod with the highest ordinal, once those below it run and are ready and those above it have
-// gone. It says whether there is none. One that has ended is no predecessor to wait for.
+// shrink deletes the surplus Pod with the highest ordinal, once the Pods below it are running and ready and those
+// above it are gone. It reports whether there are no surplus Pods. It does not wait for Pods that have ended.
 func (w *work) shrink() bool {
 	if len(w.surplus) == 0 {
 		return true
@@ -83,7 +83,7 @@ func (w *work) shrink() bool {
 	return false
 }
 
-// retire ends a surplus Pod.
+// retire deletes a surplus Pod.
 func (w *work) retire(pod *corev1.Pod) {
 	if podview.IsTerminating(pod) {
 		w.await(toGo(pod))
@@ -92,8 +92,8 @@ func (w *work) retire(pod *corev1.Pod) {
 	w.delete(pod, ReasonScaledDown)
 }
 
-// replace ends a Pod that has ended, so that another can have its name. Pods that keep failing are made no faster than
-// the pace of all owners.
+// replace deletes a Pod that has ended, to free its name for another. Pods that keep failing are recreated no faster
+// than the pace for all owners.
 func (w *work) replace(pod *corev1.Pod) {
 	if pod.Status.Phase == corev1.PodFailed {
 		made := make([]pace.Pod, 0, len(w.in.Pods))
@@ -109,7 +109,7 @@ func (w *work) replace(pod *corev1.Pod) {
 	w.delete(pod, ReasonEnded)
 }
 
-// create makes the Pod of an ordinal, after the claims that it lacks.
+// create plans the Pod of an ordinal, after its missing claims.
 func (w *work) create(ordinal int) {
 	revision, template, err := w.revisionFor(ordinal)
 	if err != nil {

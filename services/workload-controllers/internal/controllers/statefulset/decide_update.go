@@ -9,8 +9,8 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// update ends Pods of an outdated revision, the highest ordinal first, so that no more than maxUnavailable are
-// unavailable, whatever made them so. One that is unavailable already goes at no cost.
+// update deletes Pods of an outdated revision, from the highest ordinal down, so that at most maxUnavailable Pods
+// are unavailable, for any reason. Deleting an unavailable Pod does not count.
 func (w *work) update() {
 	most := w.maxUnavailable()
 	budget := most - (w.end - w.start)
@@ -21,7 +21,7 @@ func (w *work) update() {
 	}
 	underway, above := 0, w.end
 	for _, ordinal := range slices.Backward(w.filled) {
-		underway += above - ordinal - 1 // those in between have no Pod
+		underway += above - ordinal - 1 // the ordinals in between have no Pod
 		above = ordinal
 		if ordinal < w.partition() || underway >= most {
 			return
@@ -58,7 +58,7 @@ func (w *work) partition() int {
 	return int(*rolling.Partition)
 }
 
-// maxUnavailable is how many of the ordinals may be without an available Pod during an update; at least one.
+// maxUnavailable returns how many ordinals may lack an available Pod during an update; at least one.
 func (w *work) maxUnavailable() int {
 	rolling := w.set.Spec.UpdateStrategy.RollingUpdate
 	if rolling == nil || rolling.MaxUnavailable == nil {

@@ -36,7 +36,7 @@ func claimRefused(set *appsv1.StatefulSet, refused NewClaim, err error) events.E
 		refused.Claim.Name, refused.Pod, set.Name, err)
 }
 
-// replaced says why a Pod that has ended goes.
+// replaced reports why a Pod that has ended is deleted.
 func replaced(set *appsv1.StatefulSet, pod *corev1.Pod) events.Event {
 	if pod.Status.Phase == corev1.PodSucceeded {
 		return events.Normal("RecreatingTerminatedPod", "StatefulSet %s/%s is recreating terminated Pod %s",
@@ -46,7 +46,7 @@ func replaced(set *appsv1.StatefulSet, pod *corev1.Pod) events.Event {
 		set.Name, pod.Name)
 }
 
-// neverWasReady says why a Pod goes that an update would wait for.
+// neverWasReady reports the deletion of a Pod that an update would wait for.
 func neverWasReady(set *appsv1.StatefulSet, pod string) events.Event {
 	return events.Normal("ReplacingNeverReadyPod",
 		"Pod %s of an outdated revision never was ready and is replaced, as the annotation %s of StatefulSet %s asks",

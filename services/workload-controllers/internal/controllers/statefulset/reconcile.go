@@ -23,7 +23,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
-// Controller keeps StatefulSets at their Pods.
+// Controller maintains the Pods of StatefulSets.
 type Controller struct {
 	client      client.Client // reads from the cache
 	live        client.Reader // reads from the apiserver
@@ -77,7 +77,7 @@ func (c *Controller) observe(set *appsv1.StatefulSet) Input {
 	return in
 }
 
-// byStem is the index of claims by their namespace and their names without the ordinal.
+// byStem is the index of claims by namespace and name without the ordinal.
 const byStem = "keelson.dev/claim-stem"
 
 func indexClaims(store toolscache.Indexer) error {

@@ -8,7 +8,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
 )
 
-// finish completes the plan with the status of a pass that succeeds, and with what follows from it.
+// finish completes the plan with the status of a pass that succeeds, and its consequences.
 func (w *work) finish() {
 	status := w.figures(w.current, w.updated)
 	status.UpdateRevision = w.plan.History.Current.Name
@@ -21,8 +21,8 @@ func (w *work) finish() {
 	w.plan.Forget = w.surplusHistory(status.CurrentRevision)
 }
 
-// figures counts the Pods as they are after the plan. current names the revision that the set came from, updated those
-// of the present template.
+// figures counts the Pods as they are after the plan. current is the revision that the set is being updated from,
+// updated are those of the present template.
 func (w *work) figures(current string, updated revisionNames) appsv1.StatefulSetStatus {
 	status := *w.set.Status.DeepCopy()
 	status.ObservedGeneration = w.set.Generation
@@ -61,7 +61,7 @@ func (w *work) countAvailable(pod *corev1.Pod, status *appsv1.StatefulSetStatus)
 	}
 }
 
-// afterFailure returns the status of a pass that has failed: what was observed, without what was planned.
+// afterFailure returns the status of a failed pass: what was observed, without what was planned.
 func afterFailure(in Input, plan Plan) appsv1.StatefulSetStatus {
 	w := &work{in: in, set: in.Set, minReady: minReadyOf(in.Set)}
 	status := w.figures(plan.Status.CurrentRevision, revisionNames{plan.Status.UpdateRevision: true})
@@ -69,7 +69,7 @@ func afterFailure(in Input, plan Plan) appsv1.StatefulSetStatus {
 	return status
 }
 
-// afterCollision returns the status when the name of the plan's revision belongs to another object: the next pass finds
+// afterCollision returns the status if another object has the name of the plan's revision: the next pass uses
 // another name.
 func afterCollision(in Input) appsv1.StatefulSetStatus {
 	status := *in.Set.Status.DeepCopy()

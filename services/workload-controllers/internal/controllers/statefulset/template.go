@@ -15,7 +15,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
 )
 
-// identity are the labels that say which Pod of the set one is.
+// identity returns the labels that identify a Pod of the set.
 func identity(set *appsv1.StatefulSet, ordinal int) map[string]string {
 	return map[string]string{
 		appsv1.StatefulSetPodNameLabel: podName(set, ordinal),
@@ -23,7 +23,7 @@ func identity(set *appsv1.StatefulSet, ordinal int) map[string]string {
 	}
 }
 
-// newPod returns the Pod of an ordinal as it is made from a revision.
+// newPod returns the Pod of an ordinal, made from a revision.
 func newPod(set *appsv1.StatefulSet, ordinal int, revision string, template *corev1.PodTemplateSpec) *corev1.Pod {
 	labels := identity(set, ordinal)
 	for key, value := range template.Labels {
@@ -45,7 +45,7 @@ func newPod(set *appsv1.StatefulSet, ordinal int, revision string, template *cor
 	return pod
 }
 
-// volumes are the template's, with one for each claim in place of those of its name.
+// volumes returns the template's volumes, replaced by the set's claims where the names are equal.
 func volumes(set *appsv1.StatefulSet, ordinal int, template []corev1.Volume) []corev1.Volume {
 	var all []corev1.Volume
 	for i := range set.Spec.VolumeClaimTemplates {
@@ -60,7 +60,7 @@ func volumes(set *appsv1.StatefulSet, ordinal int, template []corev1.Volume) []c
 	return all
 }
 
-// claimName names the claim of the template at an index.
+// claimName returns the name of the claim of the template at an index.
 func claimName(set *appsv1.StatefulSet, index, ordinal int) string {
 	return set.Spec.VolumeClaimTemplates[index].Name + "-" + podName(set, ordinal)
 }
@@ -84,7 +84,7 @@ func newClaim(set *appsv1.StatefulSet, index, ordinal int) *corev1.PersistentVol
 	return made
 }
 
-// claimOrdinal returns the ordinal that a claim is for by its name; false for a name that the set gives to none.
+// claimOrdinal returns the ordinal in a claim's name; false if no claim of the set can have the name.
 func claimOrdinal(set *appsv1.StatefulSet, name string) (int, bool) {
 	for i := range set.Spec.VolumeClaimTemplates {
 		if pod, ok := strings.CutPrefix(name, set.Spec.VolumeClaimTemplates[i].Name+"-"); ok {
@@ -96,12 +96,12 @@ func claimOrdinal(set *appsv1.StatefulSet, name string) (int, bool) {
 	return 0, false
 }
 
-// claimStem is the name of a claim without the ordinal: all claims of one template of a set have the same.
+// claimStem returns the name of a claim without the ordinal: all claims of one template of a set share it.
 func claimStem(name string) string { return name[:max(0, strings.LastIndexByte(name, '-'))] }
 
 // labelPatch returns the strategic merge patch that gives a Pod its labels; it names the Pod's UID.
 func labelPatch(r Relabelling) []byte {
-	// Strings and maps encode without fail.
+	// Encoding strings and maps cannot fail.
 	patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"uid": r.Pod.UID, "labels": r.Labels}})
 	return patch
 }
