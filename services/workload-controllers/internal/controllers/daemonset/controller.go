@@ -1,13 +1,13 @@
-// Package daemonset runs one Pod of every DaemonSet on each node that it is for, and updates them within the strategy's
+// Package daemonset runs one Pod of every DaemonSet on each of its nodes, and updates the Pods within the strategy's
 // bounds.
 //
 //	decide.go               what one pass does, from what was observed (pure), by concern:
-//	  decide_eligibility    which nodes it is for
+//	  decide_eligibility    which nodes a DaemonSet runs on
 //	  decide_update         rolling updates, with and without surge
 //	  decide_failed         the back-off of Pods that fail
-//	placement.go            which nodes each DaemonSet is for, kept by increments
-//	template.go             what the Pods look like (pure)
-//	status.go               the status that goes with it (pure)
+//	placement.go            which nodes each DaemonSet runs on, updated incrementally
+//	template.go             the Pods of a DaemonSet (pure)
+//	status.go               the resulting status (pure)
 //	events.go               the events that users see (pure)
 //	reconcile.go            observe, apply
 //	controller.go           what it reads and writes, and what wakes a DaemonSet up
@@ -52,7 +52,7 @@ const (
 	delayAtMost  = 200 * time.Millisecond
 )
 
-// present holds for the Pods that a decision looks at. One that has ended and is being deleted is as good as gone.
+// present selects the Pods that a decision looks at. A Pod that has ended and is being deleted counts as gone.
 var present = podset.Fold{Name: "present", Holds: func(pod *corev1.Pod) bool {
 	return !podview.IsTerminal(pod) || !podview.IsTerminating(pod)
 }}
@@ -100,7 +100,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 		Runnable()
 }
 
-// onNode wakes up the DaemonSets that a node's change makes a difference to.
+// onNode wakes up the DaemonSets that a node's change affects.
 func (c *Controller) onNode() handler.TypedFuncs[*corev1.Node, reconcile.Request] {
 	wakeAll := func(requests []reconcile.Request, q wake.Queue) {
 		for _, request := range requests {
@@ -120,7 +120,8 @@ func (c *Controller) onNode() handler.TypedFuncs[*corev1.Node, reconcile.Request
 	}
 }
 
-// delay lets the passes of a DaemonSet on many nodes, which look at each of them, cost a bounded share of the time.
+// delay bounds the share of time that the passes of a DaemonSet on many nodes take, since each pass looks at every
+// node.
 func (c *Controller) delay(change podset.Change) time.Duration {
 	nodes := 0
 	for _, owner := range []*metav1.OwnerReference{change.Before, change.After} {
@@ -133,7 +134,7 @@ func (c *Controller) delay(change podset.Change) time.Duration {
 
 func (c *Controller) put(set *appsv1.DaemonSet) { c.owners.Selectors.Put(set, set.Spec.Selector) }
 
-// forget drops what is remembered about a DaemonSet that is gone.
+// forget drops what is remembered about a deleted DaemonSet.
 func (c *Controller) forget(set *appsv1.DaemonSet) {
 	c.owners.Selectors.Remove(set)
 	c.placement.Forget(set)

@@ -20,29 +20,29 @@ import (
 
 var kind = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
 
-// burst is the most Pods that one pass creates, and the most that it deletes; the rest is for the passes after it.
+// burst is the most Pods that one pass creates, and the most that it deletes; later passes do the rest.
 const burst = 500
 
 // Input is all that a decision depends on. Decide changes none of it.
 type Input struct {
 	Now       time.Time
 	DaemonSet *appsv1.DaemonSet
-	// Revisions are those of the namespace that the DaemonSet may own; more do no harm.
+	// Revisions are the revisions of the namespace that the DaemonSet may own; more do no harm.
 	Revisions []*appsv1.ControllerRevision
-	// Text is that of the present template, if it is known already.
+	// Text is the text of the present template, if it is known already.
 	Text *controllerrevision.Text
 	// Places are the nodes that run or keep its Pods.
 	Places *Places
-	// Pods are those that it controls, but for those that have ended and are being deleted, too.
+	// Pods are the Pods that it controls, except those that have ended and are being deleted.
 	Pods []*corev1.Pod
-	// Missing are the nodes that Pods are on or meant for, and that do not exist.
+	// Missing are the nodes that Pods are bound to or intended for and that do not exist.
 	Missing map[string]bool
-	// Orphans are the active Pods of the namespace that have no controller and that the selector matches, Unmatched
-	// those of its own that the selector does not match.
+	// Orphans are the active Pods of the namespace without a controller that the selector matches, Unmatched its own
+	// Pods that the selector does not match.
 	Orphans, Unmatched []*corev1.Pod
-	// NextAvailable is when a ready Pod becomes available by the passing of time; zero when none will.
+	// NextAvailable is when a ready Pod becomes available by the passage of time; zero if none will.
 	NextAvailable time.Time
-	// Failures tells of the Pods that had to be replaced, by node.
+	// Failures are the failures of replaced Pods, by node.
 	Failures map[string]Failure
 	// Written is when this process last wrote the status; zero if it has not.
 	Written time.Time
@@ -50,39 +50,39 @@ type Input struct {
 
 // Plan names every effect of one pass. apply carries out its fields in order; a failure ends the pass.
 type Plan struct {
-	// Adopt and Release change whose the Pods are, History.Claims whose the revisions are. A plan that has some has
-	// nothing else: what belongs to the DaemonSet must be settled before anything follows from it.
+	// Adopt and Release change the ownership of Pods, History.Claims that of revisions. A plan with any of them has no
+	// other effects: ownership must be settled first.
 	Adopt, Release []*corev1.Pod
-	// History is what the ControllerRevisions need. Pods are made from the revision that is current.
+	// History is what the ControllerRevisions need. Pods are created from the current revision.
 	History controllerrevision.Plan
-	// Create are the nodes to make a Pod for.
+	// Create are the nodes to create a Pod for.
 	Create []string
-	// Delete are the Pods to end.
+	// Delete are the Pods to delete.
 	Delete []Deletion
 	// Surplus are revisions beyond the history limit, the lowest number first.
 	Surplus []*appsv1.ControllerRevision
 	// Status is what the status must be.
 	Status appsv1.DaemonSetStatus
-	// WriteStatus reports whether the status is to be written now. A difference in figures alone may wait for Wake.
+	// WriteStatus says to write the status now. A difference only in figures may wait for Wake.
 	WriteStatus bool
-	// Wake is when to decide again though nothing changes; the zero time means never.
+	// Wake is when to decide again even if nothing changes; zero means never.
 	Wake time.Time
 }
 
-// settled reports whether whose the Pods and revisions are needs no change.
+// settled reports whether the ownership of Pods and revisions needs no change.
 func (p *Plan) settled() bool { return len(p.Adopt)+len(p.Release) == 0 && p.History.Claims.Settled() }
 
-// Deletion is a Pod to end.
+// Deletion is a Pod to delete.
 type Deletion struct {
 	Pod    *corev1.Pod
 	Reason podops.Reason
-	// Failed is the node to remember a failure of, and empty where none is to be.
+	// Failed is the node to record a failure for, or "".
 	Failed string
-	// Event tells users why; nil where that it is deleted tells enough.
+	// Event is the event about the deletion; nil if the deletion needs no explanation.
 	Event *events.Event
 }
 
-// Decide says what one pass over a DaemonSet has to do.
+// Decide returns what one pass over a DaemonSet has to do.
 func Decide(in Input) Plan {
 	if in.DaemonSet.DeletionTimestamp != nil {
 		return Plan{Status: in.DaemonSet.Status}
@@ -120,25 +120,25 @@ type round struct {
 	minReady           time.Duration
 	// stations are the nodes of Places, in their order.
 	stations []station
-	// strangers are nodes that have Pods and should not.
+	// strangers are nodes that have Pods but should not.
 	strangers map[string]bool
 }
 
-// station is what there is of the DaemonSet's Pods on one node.
+// station is the DaemonSet's Pods on one node.
 type station struct {
 	place
 	seen
-	// fresh and old are the Pods of the current template and of an earlier one that are left when those in excess have
-	// been ended; nil where there is none.
+	// fresh and old are the Pod of the current template and that of an earlier one that remain after those in excess
+	// have been deleted; nil if there is none.
 	fresh, old *corev1.Pod
 }
 
-// seen is what a node had when the pass began.
+// seen is what a node had at the start of the pass.
 type seen struct {
-	// occupied says that there is a Pod, perhaps on its way out, failed that one has failed, and crowded that there are
-	// two of the current template or two of earlier ones, of which the pass ends one.
+	// occupied says that there is a Pod, even a terminating one; failed that a Pod has failed; crowded that there are
+	// two Pods of the current template or two of earlier ones, of which the pass deletes one.
 	occupied, failed, crowded bool
-	// ready and available tell of the Pods that are not on their way out, and updated that there is one of the current
+	// ready and available describe the Pods that are not terminating; updated says that there is a Pod of the current
 	// template and none of another.
 	ready, available, updated bool
 }
@@ -157,9 +157,11 @@ func newRound(in *Input, plan *Plan) *round {
 	return r
 }
 
-// look finds out what there is, and ends what should not be: Pods where none are to be, that have ended, and in excess.
+// look classifies the Pods, and deletes those that should not exist: Pods on wrong nodes, ended Pods, and Pods in
+// excess.
 func (r *round) look() {
-	// The Pods of one node are a list: the last that was met, then by before, each one more than its index.
+	// The Pods of one node form a linked list: last is its newest element, before links to the previous one; both hold
+	// indexes plus one.
 	last, before := make([]int32, len(r.stations)), make([]int32, len(r.Pods))
 	for i, pod := range r.Pods {
 		node := nodeOf(pod)
@@ -180,8 +182,8 @@ func (r *round) look() {
 	}
 }
 
-// lookElsewhere is about a Pod that is on or meant for a node that is not to have it. One that was bound to a node that
-// is gone is for podgc to collect; one that was not bound can never run.
+// lookElsewhere handles a Pod on, or intended for, a node that should not have it. podgc deletes a Pod that was
+// bound to a deleted node; an unbound Pod for such a node can never run.
 func (r *round) lookElsewhere(pod *corev1.Pod, node string) {
 	missing := r.Missing[node]
 	if node == "" || missing && pod.Spec.NodeName != "" {
@@ -220,7 +222,7 @@ func (r *round) lookAt(s *station, pod *corev1.Pod) {
 	}
 }
 
-// first keeps the one of two Pods that goes first, and ends the other.
+// first keeps one of two Pods by goesFirst, and deletes the other.
 func (r *round) first(kept **corev1.Pod, pod *corev1.Pod) {
 	switch {
 	case *kept == nil:
@@ -233,8 +235,8 @@ func (r *round) first(kept **corev1.Pod, pod *corev1.Pod) {
 	}
 }
 
-// single ends one of two Pods of a node. With surge there are two while the new one gets ready, as long as the old one
-// serves.
+// single deletes one of two Pods of a node. With surge, the old Pod stays beside the new one while the new one
+// becomes ready, as long as the old one is available.
 func (r *round) single(s *station) {
 	switch {
 	case s.fresh == nil || s.old == nil:
@@ -252,8 +254,8 @@ func (r *round) single(s *station) {
 	}
 }
 
-// goesFirst says which of two Pods of a node stays: one that serves before one that does not, one that is bound before
-// one that is not, then the older one.
+// goesFirst reports which of two Pods of a node stays: an available Pod before an unavailable one, a bound Pod
+// before an unbound one, then the older one.
 func (r *round) goesFirst(a, b *corev1.Pod) bool {
 	if serves, other := r.isAvailable(a), r.isAvailable(b); serves != other {
 		return serves
@@ -267,7 +269,7 @@ func (r *round) goesFirst(a, b *corev1.Pod) bool {
 	return a.Name < b.Name
 }
 
-// keep asks for a Pod on every node that has none.
+// keep requests a Pod for every node that has none.
 func (r *round) keep() {
 	for at := range r.stations {
 		if s := &r.stations[at]; s.verdict == runs && !s.occupied {
@@ -284,7 +286,7 @@ func (r *round) isAvailable(pod *corev1.Pod) bool { return podview.IsAvailable(p
 
 func (r *round) wake(at time.Time) { r.plan.Wake = pace.Earlier(r.plan.Wake, at) }
 
-// surplusHistory returns the old revisions beyond spec.revisionHistoryLimit that no Pod is of.
+// surplusHistory returns the old revisions beyond spec.revisionHistoryLimit that no Pod uses.
 func (r *round) surplusHistory() []*appsv1.ControllerRevision {
 	inUse := func(revision *appsv1.ControllerRevision) bool {
 		return slices.ContainsFunc(r.Pods, func(pod *corev1.Pod) bool {

@@ -7,17 +7,17 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// verdict is what a node is to a DaemonSet.
+// verdict is how a DaemonSet treats a node.
 type verdict uint8
 
 // A node that gets a taint NoSchedule keeps the Pod that it has.
 const (
-	unfit verdict = iota // is to have no Pod
-	keeps                // keeps the Pod that it has and gets no new one
-	runs                 // is to run a Pod
+	unfit verdict = iota // must have no Pod
+	keeps                // keeps its Pod and gets no new one
+	runs                 // must run a Pod
 )
 
-// eligibility decides where a DaemonSet's Pods run. It reads nothing of a node but its name, labels and taints.
+// eligibility decides where a DaemonSet's Pods run. It reads only a node's name, labels and taints.
 type eligibility struct {
 	nodeName    string // spec.template.spec.nodeName
 	required    nodeaffinity.RequiredNodeAffinity
@@ -33,12 +33,12 @@ func eligibilityOf(set *appsv1.DaemonSet) *eligibility {
 	}
 }
 
-// of returns what the node is to the DaemonSet.
+// of returns the verdict on a node.
 func (e *eligibility) of(node *corev1.Node) verdict {
 	if e.nodeName != "" && e.nodeName != node.Name {
 		return unfit
 	}
-	// The apiserver refuses terms that cannot be read; those of an older object match nothing.
+	// The apiserver refuses invalid terms; those of an older object match no node.
 	if matches, err := e.required.Match(node); err != nil || !matches {
 		return unfit
 	}

@@ -49,7 +49,7 @@ func account(in Input, plan Plan) explain.Account {
 	return a
 }
 
-// failing tells of the failed Pods that are replaced later.
+// failing describes the waits for failed Pods that are replaced later.
 func failing(in Input) []explain.Wait {
 	var all []explain.Wait
 	for _, place := range in.Places.list {

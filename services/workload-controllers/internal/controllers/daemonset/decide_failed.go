@@ -9,23 +9,22 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podops"
 )
 
-// replacing is the time between two replacements of Pods that failed on one node: a node may refuse every Pod that it
-// is given.
+// replacing is the delay between two replacements of failed Pods on one node: a node may reject every Pod.
 var replacing = backoff.Policy{First: time.Second, Max: 15 * time.Minute}
 
-// forget is after how long without one a failure is the first again.
+// forget is how long after a failure the next one counts as the first again.
 const forget = 30 * time.Minute
 
-// Failure is what is remembered of the Pods of one template that failed on one node.
+// Failure is the record of the failed Pods of one template on one node.
 type Failure struct {
-	// Count is how many were replaced in a row, and Last when.
+	// Count is how many were replaced in a row, and Last is when the last one was.
 	Count int
 	Last  time.Time
-	// Generation is the DaemonSet's: a change of it may be the cure.
+	// Generation is the DaemonSet's generation: a change of it may fix the failure.
 	Generation int64
 }
 
-// Again returns what is to be remembered when one more Pod is replaced.
+// Again returns the record after one more replacement.
 func (f Failure) Again(generation int64, now time.Time) Failure {
 	return Failure{Count: f.known(generation, now) + 1, Last: now, Generation: generation}
 }
@@ -38,7 +37,7 @@ func (f Failure) known(generation int64, now time.Time) int {
 	return f.Count
 }
 
-// endFailed ends a Pod that has failed when the node's time for another has come.
+// endFailed deletes a failed Pod once the node's delay has passed.
 func (r *round) endFailed(pod *corev1.Pod, node string) {
 	f := r.Failures[node]
 	due := f.Last.Add(replacing.Delay(f.known(r.DaemonSet.Generation, r.Now)))

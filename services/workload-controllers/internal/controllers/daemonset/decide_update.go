@@ -8,8 +8,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podops"
 )
 
-// bounds returns how many nodes may have a second Pod, and how many may lack an available one, while the Pods are
-// updated. Shares of the nodes are rounded up. Not both are 0.
+// bounds returns how many nodes may have a second Pod, and how many may lack an available one, during an update.
+// Percentages of the nodes are rounded up. At least one bound is not 0.
 func bounds(strategy *appsv1.DaemonSetUpdateStrategy, nodes int) (surge, unavailable int) {
 	if strategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
 		return 0, 0
@@ -23,7 +23,7 @@ func bounds(strategy *appsv1.DaemonSetUpdateStrategy, nodes int) (surge, unavail
 	return surge, unavailable
 }
 
-// share reads a number, or a percentage of the nodes. What cannot be read, which the apiserver refuses, is 0.
+// share evaluates a number or a percentage of the nodes. An invalid value, which the apiserver refuses, counts as 0.
 func share(of *intstr.IntOrString, nodes int) int {
 	if of == nil {
 		return 0
@@ -35,8 +35,8 @@ func share(of *intstr.IntOrString, nodes int) int {
 	return number
 }
 
-// update ends old Pods, so that the passes after it make new ones in their place. A Pod that does not serve may go at
-// once; of those that serve, as many as the nodes without a serving Pod leave of the bound.
+// update deletes old Pods; later passes create new ones in their place. An unavailable Pod may be deleted at once;
+// of the available ones, as many as the bound allows beyond the nodes that lack one.
 func (r *round) update() {
 	lacking := 0
 	var candidates []*corev1.Pod
@@ -63,9 +63,10 @@ func (r *round) update() {
 	}
 }
 
-// updateWithSurge makes new Pods beside old ones, which go when the new ones serve. A Pod that does not serve may get a
-// second one at once; of those that serve, as many as the bound leaves. A node that gets no new Pods ends its old one.
-// One with an old Pod in excess gets a new one when that has been ended: whatever fails in between, it never has three.
+// updateWithSurge creates new Pods beside old ones, and deletes the old ones once the new ones are available. An
+// unavailable Pod may get a second one at once; of the available ones, as many as the bound allows. A node that gets
+// no new Pods loses its old one. A node with an excess old Pod gets a new one only after the excess one has been
+// deleted: whatever fails in between, it never has three.
 func (r *round) updateWithSurge() {
 	surging := 0
 	var candidates []string

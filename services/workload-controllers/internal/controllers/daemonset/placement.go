@@ -14,9 +14,9 @@ import (
 	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
-// Placement knows which nodes each DaemonSet runs on. A node is judged when it or the DaemonSet changes, not in every
-// pass, and a change of a node concerns those DaemonSets alone whose verdict on it is another than before. It is safe
-// for concurrent use.
+// Placement knows which nodes each DaemonSet runs on. It judges a node when the node or the DaemonSet changes, not
+// in every pass, and a change of a node concerns only the DaemonSets whose verdict on it changes. It is safe for
+// concurrent use.
 type Placement struct {
 	mu    sync.Mutex // guards what follows
 	nodes map[string]*corev1.Node
@@ -32,7 +32,8 @@ type placed struct {
 	places   *Places            // nil when the verdicts have changed since
 }
 
-// Places are the nodes that run or keep a DaemonSet's Pods. They never change: another verdict makes another list.
+// Places are the nodes that run or keep a DaemonSet's Pods. They are immutable: a changed verdict leads to a new
+// list.
 type Places struct {
 	list []place        // sorted by name
 	at   map[string]int // by name
@@ -49,7 +50,7 @@ func NewPlacement() *Placement {
 	return &Placement{nodes: map[string]*corev1.Node{}, sets: map[types.UID]*placed{}}
 }
 
-// newPlaces returns the places of some verdicts.
+// newPlaces returns the places for a set of verdicts.
 func newPlaces(verdicts map[string]verdict) *Places {
 	p := &Places{list: make([]place, 0, len(verdicts)), at: make(map[string]int, len(verdicts))}
 	for _, name := range slices.Sorted(maps.Keys(verdicts)) {
@@ -59,7 +60,7 @@ func newPlaces(verdicts map[string]verdict) *Places {
 	return p
 }
 
-// Of returns where the DaemonSet runs. From the first call on Put and Remove tell of it.
+// Of returns where the DaemonSet runs. After the first call Put and Remove report changes for the DaemonSet.
 func (p *Placement) Of(set *appsv1.DaemonSet) *Places {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,14 +86,14 @@ func (p *Placement) Forget(set *appsv1.DaemonSet) {
 	delete(p.sets, set.UID)
 }
 
-// Exists reports whether there is a node of the name.
+// Exists reports whether a node of the name exists.
 func (p *Placement) Exists(node string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.nodes[node] != nil
 }
 
-// Put takes in a node as it is now and returns the DaemonSets that it makes a difference to.
+// Put records the current state of a node and returns the DaemonSets that the change affects.
 func (p *Placement) Put(node *corev1.Node) []reconcile.Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,12 +101,12 @@ func (p *Placement) Put(node *corev1.Node) []reconcile.Request {
 	p.nodes[node.Name] = node
 	if last != nil && apiequality.Semantic.DeepEqual(last.Labels, node.Labels) &&
 		apiequality.Semantic.DeepEqual(last.Spec.Taints, node.Spec.Taints) {
-		return nil // a node's status changes often, and means nothing here
+		return nil // a node's status changes often, and does not matter here
 	}
 	return p.changed(func(set *placed) bool { return set.judge(node) })
 }
 
-// Remove takes a node away and returns the DaemonSets that it makes a difference to.
+// Remove removes a node and returns the DaemonSets that this affects.
 func (p *Placement) Remove(node *corev1.Node) []reconcile.Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
