@@ -55,11 +55,11 @@ type Config struct {
 	*daemon.Environment // may be nil
 	// REST is the connection to the apiserver.
 	REST *rest.Config
-	// Election says how the process stands for the controllers' Leases.
+	// Election configures how the process competes for the controllers' Leases.
 	Election election.Options
 	// RootCA is the PEM bundle to publish in every namespace; without one none is published.
 	RootCA []byte
-	// Controllers are the names of those to run; "*" stands for all and "-name" leaves one out. Empty means all.
+	// Controllers are the names of those to run; "*" selects all and "-name" leaves one out. Empty means all.
 	Controllers []string
 	// Endpoint, EndpointSlice and Mirroring are the flags of these controllers. 0 endpoints means the default number.
 	Endpoint      endpoint.Options
@@ -75,12 +75,12 @@ type Config struct {
 	AttachDetach attachdetach.Settings
 	// NodeIPAM are the ranges of Pods that nodes get their shares of; without any they get none.
 	NodeIPAM nodeipam.Settings
-	// Signing is the authority that signs certificates; without one nobody does. The default of Longest
+	// Signing is the authority that signs certificates; without one no certificates are signed. The default of Longest
 	// is that of the flag.
 	Signing signers.Files
 }
 
-// Run stands for the controllers' Leases until ctx ends, and returns when all of them have stopped.
+// Run competes for the controllers' Leases until ctx ends, and returns when all of them have stopped.
 func Run(ctx context.Context, c Config) error {
 	c = withDefaults(c)
 	if err := cmp.Or(controllers.Validate(c.Controllers), c.NodeIPAM.Validate()); err != nil {

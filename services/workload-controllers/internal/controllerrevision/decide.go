@@ -24,11 +24,11 @@ import (
 	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
-// HashLabel tells the revisions of an owner apart; its Pods carry it, too.
+// HashLabel distinguishes the revisions of an owner; its Pods carry it, too.
 const HashLabel = appsv1.ControllerRevisionHashLabelKey
 
-// maxPrefix is how much of its owner's name a revision's name begins with, so that it is never too long; maxLabelPrefix
-// is the same for a name that is the value of a label.
+// maxPrefix is how much of its owner's name a revision's name begins with, so that it is never too long;
+// maxLabelPrefix is the same for a name that is the value of a label.
 const (
 	maxPrefix      = 223
 	maxLabelPrefix = 52
@@ -60,7 +60,7 @@ type Plan struct {
 	Create *appsv1.ControllerRevision
 	// Renumber is the template's revision with the number that it has to get, because another came after it; or nil.
 	Renumber *appsv1.ControllerRevision
-	// Current stands for the template. It is Create or Renumber where there is one.
+	// Current is the revision of the template. It is Create or Renumber where there is one.
 	Current *appsv1.ControllerRevision
 	// Alike are the hashes of all revisions that remember the template: the Pods of any of them are up to date.
 	Alike []string
@@ -99,8 +99,8 @@ func Decide(in In) Plan {
 	return plan
 }
 
-// Surplus returns the old revisions beyond the limit, the lowest number first. Those in use neither count nor go; a nil
-// limit keeps all.
+// Surplus returns the old revisions beyond the limit, the lowest number first. Those in use neither count nor go; a
+// nil limit keeps all.
 func Surplus(
 	old []*appsv1.ControllerRevision, limit *int32, inUse func(*appsv1.ControllerRevision) bool,
 ) []*appsv1.ControllerRevision {
@@ -172,8 +172,8 @@ func highest(sorted []*appsv1.ControllerRevision) int64 {
 	return sorted[len(sorted)-1].Revision
 }
 
-// isSame reports whether an object that has the name of a planned revision is that revision, made by an earlier pass that
-// the cache does not show yet. Anything else is a collision.
+// isSame reports whether an object that has the name of a planned revision is that revision, made by an earlier pass
+// that the cache does not show yet. Anything else is a collision.
 func isSame(planned, existing *appsv1.ControllerRevision) bool {
 	mine, its := metav1.GetControllerOfNoCopy(planned), metav1.GetControllerOfNoCopy(existing)
 	return its != nil && its.UID == mine.UID && remembers(existing, planned.Data.Raw)

@@ -49,8 +49,8 @@ func (t *Text) isIn(r *appsv1.ControllerRevision) bool {
 	return is
 }
 
-// Texts are those of the owners' present templates: every pass compares them with the history, and they change with the
-// owner's generation only. The zero value has none. It is safe for concurrent use.
+// Texts are those of the owners' present templates: every pass compares them with the history, and they change with
+// the owner's generation only. The zero value has none. It is safe for concurrent use.
 type Texts struct {
 	mu sync.Mutex // guards of
 	of map[types.UID]generation
@@ -87,9 +87,10 @@ func (t *Texts) Forget(owner types.UID) {
 	delete(t.of, owner)
 }
 
-// encode returns what a revision remembers of a template: the strategic merge patch that gives its owner this template
-// again, and nothing else. That is what kubectl rollout undo sends. Its keys are sorted: kubectl tells byte by byte
-// whether a template is that of a revision, and a patch of the revision, which sorts them, may not change its data.
+// encode returns what a revision remembers of a template: the strategic merge patch that gives its owner this
+// template again, and nothing else. That is what kubectl rollout undo sends. Its keys are sorted: kubectl tells byte
+// by byte whether a template is that of a revision, and a patch of the revision, which sorts them, may not change
+// its data.
 func encode(template *corev1.PodTemplateSpec) []byte {
 	// Encoding an API type into memory, and maps of what came out of it, cannot fail.
 	plain, _ := json.Marshal(template)

@@ -15,8 +15,8 @@ func Selects(service *corev1.Service) bool {
 	return len(service.Spec.Selector) > 0 && service.Spec.Type != corev1.ServiceTypeExternalName
 }
 
-// addressable reports whether the API takes a Pod's addresses into what it says of a Service: one that it refuses would
-// keep the addresses of all other Pods out too. A Pod without an address is left out by who decides.
+// addressable reports whether the API takes a Pod's addresses into what it says of a Service: one that it refuses
+// would keep the addresses of all other Pods out too. A Pod without an address is left out by who decides.
 func addressable(pod *corev1.Pod) bool {
 	for _, ip := range pod.Status.PodIPs {
 		address, err := netip.ParseAddr(ip.IP)

@@ -20,7 +20,7 @@ func listed(slice *discoveryv1.EndpointSlice) string {
 	return fmt.Sprintf("lists %s, %d of them ready", explain.Count(len(slice.Endpoints), "endpoint"), ready)
 }
 
-// ownerless tells of a slice whose owner is gone.
+// ownerless explains a slice whose owner is gone.
 func ownerless(slice *discoveryv1.EndpointSlice, owner string) explain.Account {
 	a := explain.Account{}
 	a.Wait(explain.Wait{Reason: "OwnerGone", For: fmt.Sprintf("podgc's collector owners to delete it, as %s is gone; "+

@@ -12,7 +12,7 @@ import (
 	"keelson.dev/kit/introspect"
 )
 
-// A slice is explained by what it is kept for; one of somebody else is left to him.
+// A slice is explained by what it is kept for; one of another manager is left to that manager.
 func TestExplainer(t *testing.T) {
 	store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
 	slices, err := SlicesOf(store, "me")

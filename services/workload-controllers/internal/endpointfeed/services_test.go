@@ -106,7 +106,7 @@ func names(all []reconcile.Request) []string {
 	return found
 }
 
-// A Pod wakes up the Services that select it, and those that did: nobody else tells them.
+// A Pod wakes up the Services that select it, and those that did: no other event wakes them.
 func TestOnPod(t *testing.T) {
 	index := podset.NewIndex()
 	s := NewServices(index)

@@ -11,7 +11,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
-// byService is the name of the index; its values are a namespace, the name of a Service in it and who keeps the slice.
+// byService is the name of the index; its values are a namespace, the name of a Service in it and who keeps the
+// slice.
 const byService = "keelson.dev/service"
 
 // Slices finds the EndpointSlices of Services that one controller keeps.

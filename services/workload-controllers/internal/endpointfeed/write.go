@@ -18,8 +18,8 @@ type Plan struct {
 	Create, Update, Delete []*discoveryv1.EndpointSlice
 }
 
-// Write carries out the plan on behalf of an owner: an endpoint is in a slice before it leaves another. Nothing new is
-// made in a namespace that is on its way out.
+// Write carries out the plan on behalf of an owner: an endpoint is in a slice before it leaves another. Nothing new
+// is made in a namespace that is on its way out.
 func (p Plan) Write(ctx context.Context, w *write.Writer, owner types.UID) error {
 	err := p.write(ctx, w, owner)
 	switch {

@@ -1,6 +1,6 @@
-// Package gate lets a controller read its own writes: after a write it holds the object back until the cache shows the
-// write, or something later. It waits for what was written, not for a number of events, so that an event that is lost,
-// doubled or late cannot open it too early or keep it shut.
+// Package gate lets a controller read its own writes: after a write it holds the object back until the cache shows
+// the write, or something later. It waits for what was written, not for a number of events, so that an event that is
+// lost, doubled or late cannot open it too early or keep it shut.
 package gate
 
 import (
@@ -71,14 +71,14 @@ func Written(store Store, object metav1.Object) Seen {
 	return func() bool {
 		cached := get(store, key)
 		if cached == nil || cached.GetUID() != uid {
-			// Deleted since, or not arrived yet: the version of the whole store tells.
+			// Deleted since, or not arrived yet: the version of the whole store decides.
 			return AtLeast(store.LastStoreSyncResourceVersion(), version)
 		}
 		return AtLeast(cached.GetResourceVersion(), version)
 	}
 }
 
-// Deleted is seen when the store has the object no more, or on its way out.
+// Deleted is seen when the store no longer has the object, or has it as terminating.
 func Deleted(store Store, object metav1.Object) Seen {
 	key, uid := keyOf(object), object.GetUID()
 	return func() bool {
@@ -87,8 +87,8 @@ func Deleted(store Store, object metav1.Object) Seen {
 	}
 }
 
-// AtLeast reports whether one resource version of a resource is another or a later one. A version that cannot be read is
-// earlier than any.
+// AtLeast reports whether one resource version of a resource is another or a later one. A version that cannot be
+// read is earlier than any.
 func AtLeast(version, other string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, other)
 	return err == nil && order >= 0

@@ -29,7 +29,7 @@ var (
 	scheme  = newScheme()
 	encoder = protobuf.NewSerializer(scheme, scheme)
 	decoder = serializer.NewCodecFactory(scheme).UniversalDeserializer()
-	// kept is what tells a write.
+	// kept are the fields that identify a write.
 	kept = newMask()
 	pod  = corev1.SchemeGroupVersion.WithKind("Pod")
 	// podResource is where Pods are.
@@ -67,7 +67,7 @@ func encodeOptions(o *metav1.DeleteOptions) ([]byte, error) {
 	return runtime.Encode(encoder, &own)
 }
 
-// decode reads what tells a Pod and its version.
+// decode reads what identifies a Pod and its version.
 func decode(body []byte, into *metav1.ObjectMeta) error {
 	body, err := kept.Object(body)
 	if err != nil {
@@ -86,7 +86,7 @@ func decode(body []byte, into *metav1.ObjectMeta) error {
 	return nil
 }
 
-// failure is the error that an answer tells.
+// failure returns the error that an answer reports.
 func failure(response *http.Response, r request, body []byte) error {
 	if object, _, err := decoder.Decode(body, nil, nil); err == nil {
 		if status, ok := object.(*metav1.Status); ok && status.Status != metav1.StatusSuccess {

@@ -12,7 +12,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// Pods returns the Pods of a namespace. What Create and Patch return is only what tells the Pod and its version.
+// Pods returns the Pods of a namespace. Create and Patch return only what identifies the Pod and its version.
 func (c *Client) Pods(namespace string) corev1client.PodInterface {
 	return &pods{PodInterface: c.PodsGetter.Pods(namespace), client: c, namespace: namespace}
 }

@@ -87,7 +87,7 @@ func prototype() *corev1.Pod {
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "web:1"}}}}
 }
 
-// checkPod says that a Pod holds what tells it and its version, and nothing else.
+// checkPod checks that a Pod holds only what identifies it and its version.
 func checkPod(t *testing.T, pod *corev1.Pod, err error, version string) {
 	t.Helper()
 	want := metav1.ObjectMeta{Name: "web-x", Namespace: "default", UID: "u", ResourceVersion: version}

@@ -33,8 +33,9 @@ var targets = map[reflect.Type]target{
 	reflect.TypeFor[*batchv1.Job]():        targetOf(batchv1.SchemeGroupVersion, "Job", "jobs"),
 }
 
-// WithStatuses returns a client that writes the statuses of workloads as this one, in the manager's name, and does all
-// else as the other. Of what an update of such a status has made of the object, only UID and version are filled in.
+// WithStatuses returns a client that writes the statuses of workloads as this one, in the manager's name, and does
+// all else as the other. Of what an update of such a status has made of the object, only UID and version are filled
+// in.
 func (c *Client) WithStatuses(other client.Client, manager string) client.Client {
 	return &withStatuses{Client: other, lean: c, manager: manager}
 }

@@ -51,7 +51,8 @@ func filled(of reflect.Type) client.Object {
 	return object
 }
 
-// What is sent is the whole object, so that the server finds what is to be written and the version that was decided on.
+// What is sent is the whole object, so that the server finds what is to be written and the version that was decided
+// on.
 func TestStatusOfWorkloads(t *testing.T) {
 	codec := protobuf.NewSerializer(clientgoscheme.Scheme, clientgoscheme.Scheme)
 	for of, to := range targets {

@@ -1,5 +1,5 @@
-// Package ownerindex finds cached objects of one kind by the object that controls them. What it returns is shared with
-// the cache: read only.
+// Package ownerindex finds cached objects of one kind by the object that controls them. What it returns is shared
+// with the cache: read only.
 package ownerindex
 
 import (
@@ -38,7 +38,7 @@ func From[O client.Object](s *controller.Setup, kind O) Index[O] {
 // Owned returns the objects that the owner controls.
 func (i Index[O]) Owned(owner types.UID) []O { return i.lookUp(string(owner)) }
 
-// Unowned returns the objects of a namespace that nobody controls.
+// Unowned returns the objects of a namespace that have no controller.
 func (i Index[O]) Unowned(namespace string) []O { return i.lookUp(nobody + namespace) }
 
 // Siblings returns the UIDs of the objects that have the same controller as this one, its own included. One without a

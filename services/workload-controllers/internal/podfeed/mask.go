@@ -6,7 +6,7 @@ import (
 	"keelson.dev/kit/fieldmask"
 )
 
-// Decoded are the fields that Trim reads, so that nobody decodes the others.
+// Decoded are the fields that Trim reads, so that the others are not decoded.
 func Decoded() []fieldmask.Rule {
 	return []fieldmask.Rule{
 		{Object: &corev1.Pod{}, Only: map[string][]string{

@@ -1,5 +1,5 @@
-// Package podfeed keeps a podset.Index up to date from the Pod informer and tells controllers whose Pods changed. One
-// feed serves all controllers of a process.
+// Package podfeed keeps a podset.Index up to date from the Pod informer and notifies controllers whose Pods changed.
+// One feed serves all controllers of a process.
 package podfeed
 
 import (
@@ -30,7 +30,7 @@ type Feed struct {
 	mu          sync.Mutex // guards what follows
 	store       toolscache.Indexer
 	synced      toolscache.InformerSynced
-	subscribers []*Subscriber // never changed but replaced, so that whoever has it may go through it
+	subscribers []*Subscriber // replaced, never changed, so that readers may iterate over it
 }
 
 // New returns a feed that is connected to no informer yet.
@@ -96,7 +96,7 @@ func (f *Feed) Written(pod *corev1.Pod) gate.Seen {
 	}
 }
 
-// Deleted is seen when the index has the Pod no more, or on its way out.
+// Deleted is seen when the index no longer has the Pod, or has it as terminating.
 func (f *Feed) Deleted(uid types.UID) gate.Seen {
 	return func() bool {
 		known := f.Index.Get(uid)

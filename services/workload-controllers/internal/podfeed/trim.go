@@ -11,8 +11,8 @@ import (
 )
 
 // Trim keeps of a Pod and of a Node what the controllers decide on, and of any other object all but the managed
-// fields: the cache holds every one of the cluster. It is a cache transform; a controller that reads more of them adds
-// it here.
+// fields: the cache holds every one of the cluster. It is a cache transform; a controller that reads more of them
+// adds it here.
 func Trim(object any) (any, error) {
 	switch object := object.(type) {
 	case *corev1.Pod:
@@ -26,7 +26,7 @@ func Trim(object any) (any, error) {
 	return object, nil
 }
 
-// trimPod changes the Pod itself, which nobody has seen yet.
+// trimPod changes the Pod itself, which no reader has seen yet.
 func trimPod(pod *corev1.Pod) *corev1.Pod {
 	like := shapeOf(pod)
 	affinity := keptAffinity(pod)
@@ -123,7 +123,8 @@ func claiming(volumes []corev1.Volume) []corev1.Volume {
 	return kept
 }
 
-// nodeTerms keeps of an affinity the required terms about nodes: a daemon Pod names its node by them until it is bound.
+// nodeTerms keeps of an affinity the required terms about nodes: a daemon Pod names its node by them until it is
+// bound.
 func nodeTerms(affinity *corev1.Affinity) *corev1.Affinity {
 	if affinity == nil || affinity.NodeAffinity == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// namedPorts keeps the ports that a Service may call by name: those of the containers and, after them, of the sidecars,
-// all in one container. Of init containers that end a Service finds none.
+// namedPorts keeps the ports that a Service may call by name: those of the containers and, after them, of the
+// sidecars, all in one container. Of init containers that end a Service finds none.
 func namedPorts(spec *corev1.PodSpec) []corev1.Container {
 	var ports []corev1.ContainerPort
 	for i := range spec.Containers {

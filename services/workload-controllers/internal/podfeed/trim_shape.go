@@ -25,7 +25,8 @@ const mostShapes = 10_000
 // allShapes are those of all Pods, by what they follow from.
 var allShapes = fieldmask.NewPool[*shape](mostShapes)
 
-// shapeOf works the shape out only for the first Pod of its kind: there is an event of each Pod for each of its states.
+// shapeOf works the shape out only for the first Pod of its kind: there is an event of each Pod for each of its
+// states.
 func shapeOf(pod *corev1.Pod) *shape {
 	spelling.mu.Lock()
 	defer spelling.mu.Unlock()
@@ -38,8 +39,8 @@ func shapeOf(pod *corev1.Pod) *shape {
 // spelling is used for one Pod after the other, so that spelling allocates nothing.
 var spelling speller
 
-// speller writes down what a Pod's shape follows from, so that Pods of different shapes have different texts. Each part
-// says how long it is.
+// speller writes down what a Pod's shape follows from, so that Pods of different shapes have different texts. Each
+// part says how long it is.
 type speller struct {
 	mu     sync.Mutex // guards what follows
 	text   []byte
@@ -81,7 +82,7 @@ func (s *speller) containers(containers []corev1.Container) {
 	}
 }
 
-// tellsResources reports whether a container's amounts are those that its node tells.
+// tellsResources reports whether a container's amounts are those that its node reports.
 func tellsResources(status corev1.ContainerStatus) bool {
 	return status.Resources != nil || status.AllocatedResources != nil
 }

@@ -10,7 +10,7 @@ import (
 // it drops a flood about one object, and each event would only be work.
 const maxEvents = 25
 
-// Recorder tells users what happened; events.Recorder is one.
+// Recorder emits events; events.Recorder implements it.
 type Recorder interface {
 	Record(object runtime.Object, e events.Event)
 }

@@ -1,5 +1,5 @@
-// Package podops creates Pods, alike or each of its own, and deletes them by reason, for the controllers. Nothing else
-// in this service does.
+// Package podops creates Pods, alike or each of its own, and deletes them by reason, for the controllers. Nothing
+// else in this service does.
 package podops
 
 import (
@@ -80,7 +80,7 @@ func (o *Operator) create(ctx context.Context, owner types.UID, prototype *corev
 	return outcome
 }
 
-// Delete tells the Pods to end within their own grace periods. A Pod that is gone, or whose name another Pod has,
+// Delete asks the Pods to end within their own grace periods. A Pod that is gone, or whose name another Pod has,
 // counts as deleted. The outcomes stand in the order of the Pods.
 func (o *Operator) Delete(ctx context.Context, owner types.UID, reason Reason, pods []rank.Pod) []Outcome {
 	return inParallel(len(pods), func(i int) Outcome { return o.delete(ctx, owner, reason, pods[i]) })
@@ -91,7 +91,7 @@ func (o *Operator) delete(ctx context.Context, owner types.UID, reason Reason, p
 	return Outcome{Name: pod.Name, Err: o.deleteIf(ctx, owner, reason, name, metav1.Preconditions{UID: &pod.UID})}
 }
 
-// DeleteUnchanged tells a Pod to end within its own grace period, provided that it is still at its resource version. A
+// DeleteUnchanged asks a Pod to end within its own grace period, provided that it is still at its resource version. A
 // Pod that is gone counts as deleted; for one that is another by now the error is a conflict.
 func (o *Operator) DeleteUnchanged(ctx context.Context, owner types.UID, reason Reason, pod *corev1.Pod) error {
 	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}

@@ -14,7 +14,7 @@ import (
 // Fold is a figure that the index keeps of every group: how many of its Pods hold a condition, by adding those that
 // come and taking off those that go.
 type Fold struct {
-	// Name tells the folds of an index apart.
+	// Name identifies the fold within an index.
 	Name string
 	// Holds is pure and reads nothing of a Pod that the cache does not keep (podfeed.Trim).
 	Holds func(*corev1.Pod) bool
@@ -25,8 +25,8 @@ type Fold struct {
 // Figure is a fold of an index.
 type Figure uint8
 
-// The figures that every index keeps. Where an owner has looked at its Pods, those that its selector does not match are
-// neither Active nor Ready nor Terminating but Unmatched, and Labelled and Available are known.
+// The figures that every index keeps. Where an owner has looked at its Pods, those that its selector does not match
+// are neither Active nor Ready nor Terminating but Unmatched, and Labelled and Available are known.
 const (
 	Active      Figure = iota // neither ended nor being deleted
 	Ready                     // active, with a true condition Ready
@@ -97,7 +97,7 @@ type folds struct {
 	listed figures
 }
 
-// add returns the figure of a fold and whether it is new. A name stands for one fold.
+// add returns the figure of a fold and whether it is new. A name belongs to one fold.
 func (f *folds) add(fold Fold) (Figure, bool) {
 	if at := slices.IndexFunc(f.all, func(known Fold) bool { return known.Name == fold.Name }); at >= 0 {
 		return Figure(at), false

@@ -126,9 +126,9 @@ type Change struct {
 	Before, After *metav1.OwnerReference
 	// Last is the Pod as it was, nil for one that is new. It is shared and never changed.
 	Last *corev1.Pod
-	// Gone tells that the Pod exists no more.
+	// Gone says that the Pod no longer exists.
 	Gone bool
-	// Ended tells that the Pod may still have run before and does no more.
+	// Ended says that the Pod, which may still have run before, no longer runs.
 	Ended bool
 }
 

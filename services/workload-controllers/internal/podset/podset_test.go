@@ -236,7 +236,7 @@ func TestAnotherLook(t *testing.T) {
 	}
 }
 
-// The increments must come to what counting everything anew comes to, whatever happens in whatever order.
+// The increments must equal a full recount, regardless of the events and their order.
 func TestIncrementsAgreeWithCounting(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))

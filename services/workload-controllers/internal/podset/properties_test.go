@@ -31,7 +31,8 @@ type world struct {
 	generation int64
 }
 
-// The groups and figures of the index are those that going through all Pods gives, whatever happened in whatever order.
+// The groups and figures of the index are those that going through all Pods gives, whatever happened in whatever
+// order.
 func TestGroupsAgreeWithGoingThroughAll(t *testing.T) {
 	for seed := range uint64(200) {
 		w := &world{t: t, r: rand.New(rand.NewPCG(seed, 9)), index: NewIndex(), pods: map[types.UID]*corev1.Pod{},

@@ -91,7 +91,7 @@ func (s *Selections) Close() {
 	}
 }
 
-// dissolve removes a group, of which the Pods know no more.
+// dissolve removes a group that the Pods no longer refer to.
 func (i *Index) dissolve(key Key) {
 	g := i.groups[key]
 	if g == nil {

@@ -88,7 +88,7 @@ func compare(a, b *Pod, now time.Time) int {
 	)
 }
 
-// compareUse lets the Pods go first that serve nobody: without a node, pending, not ready.
+// compareUse orders Pods that serve no requests first: without a node, pending, not ready.
 func compareUse(a, b *Pod) int {
 	return cmp.Or(
 		cmp.Compare(toInt(a.Node != ""), toInt(b.Node != "")),

@@ -2,7 +2,7 @@
 // read as one.
 //
 //	decide.go     what one pass does, from what was observed (pure)
-//	status.go     the status that goes with it (pure)
+//	status.go     the resulting status (pure)
 //	template.go   what the Pods look like (pure)
 //	reconcile.go  observe, apply
 //	controller.go what it reads and writes, and what wakes an object up

@@ -114,8 +114,8 @@ func TestDecide(t *testing.T) {
 	})
 }
 
-// DEP-157: Pods that fail as soon as they are made are replaced more and more slowly, and the pass is there when it is
-// time.
+// DEP-157: Pods that fail as soon as they are made are replaced more and more slowly, and the pass is there when it
+// is time.
 func TestFailingPodsAreReplacedSlowly(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -49,12 +49,12 @@ func withFailure(in Input, reason, message string) appsv1.ReplicaSetStatus {
 	return status
 }
 
-// onlyFiguresDiffer reports whether a status tells nothing new but numbers.
+// onlyFiguresDiffer reports whether two statuses differ only in numbers.
 func onlyFiguresDiffer(a, b appsv1.ReplicaSetStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration && apiequality.Semantic.DeepEqual(a.Conditions, b.Conditions)
 }
 
-// isReached reports whether the figures are those asked for: nobody should have to wait to hear that.
+// isReached reports whether the figures are those asked for: that must be reported without delay.
 func isReached(in Input, status appsv1.ReplicaSetStatus) bool {
 	replicas := replicasOf(in.ReplicaSet)
 	return status.Replicas == replicas && status.AvailableReplicas == replicas && *status.TerminatingReplicas == 0

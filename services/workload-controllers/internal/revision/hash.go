@@ -21,7 +21,7 @@ import (
 // HashLabel keeps the ReplicaSets of one Deployment apart: it is on the ReplicaSet, in its selector and on its Pods.
 const HashLabel = appsv1.DefaultDeploymentUniqueLabelKey
 
-// Hash names a Pod template. Equal templates have equal hashes, whoever computes them and whenever; collisions, when
+// Hash names a Pod template. Equal templates have equal hashes, regardless of who computes them and when; collisions, when
 // not nil, gives the same template another hash.
 //
 // The hash only names: whether two templates are equal is for SameTemplate to say.
@@ -37,8 +37,8 @@ func Hash(template *corev1.PodTemplateSpec, collisions *int32) string {
 	return rand.SafeEncodeString(strconv.FormatUint(uint64(sum.Sum32()), 10))
 }
 
-// SameTemplate reports whether two Pod templates are equal, the hash label apart. Every pass over a Deployment asks it of
-// all its ReplicaSets: most differ in an image or a label, which is seen without going through all.
+// SameTemplate reports whether two Pod templates are equal, the hash label apart. Every pass over a Deployment asks
+// it of all its ReplicaSets: most differ in an image or a label, which is seen without going through all.
 func SameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	if !sameLabels(a.Labels, b.Labels) || !slices.EqualFunc(a.Spec.Containers, b.Spec.Containers, sameImage) {
 		return false

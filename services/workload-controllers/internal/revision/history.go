@@ -54,7 +54,7 @@ func Of(object metav1.Object) int64 {
 	return number
 }
 
-// Find returns the ReplicaSet that stands for the template: the oldest whose template is the same, or nil.
+// Find returns the ReplicaSet of the template: the oldest whose template is the same, or nil.
 func Find(template *corev1.PodTemplateSpec, sets []*appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	var found *appsv1.ReplicaSet
 	for _, set := range sets {
@@ -95,8 +95,8 @@ func Previous(sets []*appsv1.ReplicaSet) int64 {
 	return second
 }
 
-// Annotations returns what the annotations of the current revision's ReplicaSet must be: those it has, the Deployment's
-// copied over them, and its revision, which moves its former number to the history.
+// Annotations returns what the annotations of the current revision's ReplicaSet must be: those it has, the
+// Deployment's copied over them, and its revision, which moves its former number to the history.
 func Annotations(deployment, current map[string]string, number int64) map[string]string {
 	annotations := map[string]string{}
 	maps.Copy(annotations, current)

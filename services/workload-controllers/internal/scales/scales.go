@@ -95,7 +95,7 @@ func (c *Client) OfKind(ctx context.Context, kind schema.GroupKind, namespace, n
 	return Found{}, ErrNone
 }
 
-// Write gives the object another number of replicas, provided that nobody else has changed it since it was read.
+// Write gives the object another number of replicas, provided that no other client has changed it since it was read.
 func (c *Client) Write(ctx context.Context, found Found, replicas int32, manager string) error {
 	next := found.Scale.DeepCopy()
 	next.Spec.Replicas = replicas

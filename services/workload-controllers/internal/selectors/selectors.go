@@ -1,5 +1,5 @@
-// Package selectors finds the objects whose label selectors match something, without reading each selector again. It is
-// pure.
+// Package selectors finds the objects whose label selectors match something, without reading each selector again. It
+// is pure.
 //
 //keelson:decision
 package selectors
@@ -34,7 +34,7 @@ type entry struct {
 	in         bucket
 }
 
-// isOf reports whether the entry tells of this selector of the object. Some kinds count no generations.
+// isOf reports whether the entry is of this selector of the object. Some kinds count no generations.
 func (e entry) isOf(o metav1.Object, selector *metav1.LabelSelector) bool {
 	if e.generation != 0 && e.generation == o.GetGeneration() && e.uid == o.GetUID() {
 		return true

@@ -87,7 +87,7 @@ func TestAGenerationIsReadOnce(t *testing.T) {
 	if got := x.Matching("ns", labels.Set{"app": "web"}); !slices.Equal(got, []string{"web"}) {
 		t.Errorf("%v match", got)
 	}
-	// Another object of the same name, whose predecessor's end nobody saw.
+	// Another object of the same name, whose predecessor's deletion was not seen.
 	set = set.DeepCopy()
 	set.UID = "another"
 	x.Put(set, &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}})

@@ -88,7 +88,8 @@ func checkKey(key any) error {
 // basicConstraints is the extension in which a certificate says whether it is that of an authority.
 var basicConstraints = asn1.ObjectIdentifier{2, 5, 29, 19}
 
-// asksForAuthority reports whether the certificate is to be one that signs others. What cannot be read asks for anything.
+// asksForAuthority reports whether the certificate is to be one that signs others. What cannot be read asks for
+// anything.
 func asksForAuthority(request *x509.CertificateRequest) bool {
 	for _, extension := range request.Extensions {
 		if !extension.Id.Equal(basicConstraints) {

@@ -41,8 +41,8 @@ type Terms struct {
 	Now           time.Time
 }
 
-// Template is the certificate for a request that Check has found nothing wrong with. It has of the request the subject,
-// the alternative names and the key, and none of the extensions besides; it is no authority's.
+// Template is the certificate for a request that Check has found nothing wrong with. It has of the request the
+// subject, the alternative names and the key, and none of the extensions besides; it is no authority's.
 func Template(request *x509.CertificateRequest, spec *certificatesv1.CertificateSigningRequestSpec,
 	t Terms) *x509.Certificate {
 	certificate := &x509.Certificate{

@@ -26,8 +26,8 @@ func (d daemons) serving(pods map[types.UID]*corev1.Pod, now time.Time) int {
 	return len(served)
 }
 
-// boundedPass is a pass that is held to the strategy's bounds, worked out apart from the controller: those of the spec
-// and the nodes that it sees. However many Pods it sees serve, so many really do afterwards, or the least.
+// boundedPass is a pass that is held to the strategy's bounds, worked out apart from the controller: those of the
+// spec and the nodes that it sees. However many Pods it sees serve, so many really do afterwards, or the least.
 func (f *fleet) boundedPass() bool {
 	f.t.Helper()
 	seen := daemons{set: f.at(workloads).set, nodes: f.at(nodes).nodes}
@@ -139,9 +139,9 @@ func (f *fleet) step(random *rand.Rand, pass func() bool) {
 }
 
 // SET-114 SET-152 SET-156 SET-160: through updates, ways back, and nodes that come, go and change, whichever writes
-// fail and whenever the controller ends, no pass breaks the bounds of the update or makes a second Pod without surge.
-// Either the controller is late, or Pods and nodes fail: one that has failed unseen leaves fewer than it can know. When
-// all of that has ended, every node has what it should.
+// fail and whenever the controller ends, no pass breaks the bounds of the update or makes a second Pod without
+// surge. Either the controller is late, or Pods and nodes fail: one that has failed unseen leaves fewer than it can
+// know. When all of that has ended, every node has what it should.
 func TestDaemonsKeepTheirBounds(t *testing.T) {
 	for seed := range uint64(200) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -163,8 +163,8 @@ func TestDaemonsKeepTheirBounds(t *testing.T) {
 	}
 }
 
-// SET-114 SET-160: whatever fails, and however old the picture is that the controller begins with, when that has ended
-// every node has what it should.
+// SET-114 SET-160: whatever fails, and however old the picture is that the controller begins with, when that has
+// ended every node has what it should.
 func TestADaemonSetAlwaysEndsWell(t *testing.T) {
 	for seed := range uint64(200) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -73,10 +73,10 @@ func finish(c *cluster, image string) {
 	}
 }
 
-// DEP-050, DEP-067, DEP-068, DEP-074, DEP-075, DEP-077: whatever the order of events, however late the controllers see
-// them, whichever of their writes fail and whenever they end: through updates, rollovers and ways back they never ask
-// for more than the most, and never end a Pod that serves when fewer than the least would be left. In the end all is as
-// asked for.
+// DEP-050, DEP-067, DEP-068, DEP-074, DEP-075, DEP-077: whatever the order of events, however late the controllers
+// see them, whichever of their writes fail and whenever they end: through updates, rollovers and ways back they
+// never ask for more than the most, and never end a Pod that serves when fewer than the least would be left. In the
+// end all is as asked for.
 func TestBoundsHoldAtEveryStep(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -108,8 +108,8 @@ func TestBoundsHoldAtEveryStep(t *testing.T) {
 	}
 }
 
-// DEP-132, DEP-139: whatever users do, whichever Pods and writes fail, and however old the picture is that a controller
-// begins with: when all of that has stopped the Deployment becomes what its spec says.
+// DEP-132, DEP-139: whatever users do, whichever Pods and writes fail, and however old the picture is that a
+// controller begins with: when all of that has stopped the Deployment becomes what its spec says.
 func TestItAlwaysEndsWell(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -37,7 +37,8 @@ func (d daemons) copied() daemons {
 	return d
 }
 
-// fleet is nodes with one DaemonSet for those of them that are labelled as fast and have no taint, and its controller.
+// fleet is nodes with one DaemonSet for those of them that are labelled as fast and have no taint, and its
+// controller.
 type fleet struct {
 	*process[daemons]
 	// failures and statusAt are what the controller alone knows.

@@ -25,8 +25,8 @@ const (
 	allKinds
 )
 
-// world is all that there is of a simulation and has been: a state S holds everything at one time. Objects and maps in
-// a state are replaced, never changed.
+// world is all that there is of a simulation and has been: a state S holds everything at one time. Objects and maps
+// in a state are replaced, never changed.
 type world[S any] struct {
 	t       *testing.T
 	random  *rand.Rand
@@ -86,9 +86,9 @@ func (w *world[S]) next() int {
 	return w.serial
 }
 
-// process is a controller at work on its owners, the objects that it keeps. It sees each kind as it was a while ago; to
-// an owner it comes back when it sees all that it wrote on its behalf. One that has begun anew has forgotten what that
-// was.
+// process is a controller at work on its owners, the objects that it keeps. It sees each kind as it was a while ago;
+// to an owner it comes back when it sees all that it wrote on its behalf. One that has begun anew has forgotten what
+// that was.
 type process[S any] struct {
 	*world[S]
 	name  string

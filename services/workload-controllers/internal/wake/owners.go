@@ -18,7 +18,7 @@ import (
 )
 
 // Owners are the objects of one kind, which keep the objects that they control and adopt those that their selectors
-// match and nobody controls.
+// match and that have no controller.
 type Owners struct {
 	// Kind is the owners' kind. Its version does not matter.
 	Kind schema.GroupKind
@@ -33,7 +33,7 @@ func NewOwners(kind schema.GroupVersionKind) Owners {
 	return Owners{Kind: kind.GroupKind(), Selectors: selectors.New()}
 }
 
-// Names reports whether the reference is there and names an object of the kind, in whatever version.
+// Names reports whether the reference is there and names an object of the kind, in any version.
 func Names(reference *metav1.OwnerReference, kind schema.GroupKind) bool {
 	if reference == nil || reference.Kind != kind.Kind {
 		return false
@@ -72,8 +72,8 @@ func isBinding(pod *corev1.Pod, change podset.Change) bool {
 		sameStatus(&last.Status, &pod.Status)
 }
 
-// sameStatus reports whether two states of a Pod tell the same of it, but for whether it is scheduled. Containers tell
-// nothing before they start.
+// sameStatus reports whether two states of a Pod tell the same of it, but for whether it is scheduled. Containers
+// tell nothing before they start.
 func sameStatus(last, now *corev1.PodStatus) bool {
 	told := len(last.ContainerStatuses) + len(last.InitContainerStatuses) + len(now.ContainerStatuses) +
 		len(now.InitContainerStatuses)
@@ -81,7 +81,8 @@ func sameStatus(last, now *corev1.PodStatus) bool {
 		sameConditions(now.Conditions, last.Conditions)
 }
 
-// sameConditions reports whether all of some conditions are among others; whether the Pod is scheduled does not matter.
+// sameConditions reports whether all of some conditions are among others; whether the Pod is scheduled does not
+// matter.
 func sameConditions(some, others []corev1.PodCondition) bool {
 	for i := range some {
 		if some[i].Type != corev1.PodScheduled && !slices.Contains(others, some[i]) {

@@ -31,8 +31,8 @@ const (
 var QuotaRule = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"resourcequotas"},
 	Verbs: []string{"list", "watch"}}
 
-// Build begins the controller of objects that make others: one whose creation a quota has refused is woken up when the
-// quota grows, goes, or less of it is used, and not only at its next retry.
+// Build begins the controller of objects that make others: one whose creation a quota has refused is woken up when
+// the quota grows, goes, or less of it is used, and not only at its next retry.
 func Build(s *controller.Setup, concurrent int, next reconcile.Reconciler) *controller.Builder[reconcile.Request] {
 	r := newRefused(next)
 	return controller.Build(s, concurrent, reconcile.Reconciler(r)).Queue(r.start).
@@ -127,8 +127,8 @@ func (r *refused) onQuota() handler.TypedFuncs[*corev1.ResourceQuota, reconcile.
 	}
 }
 
-// eased reports whether a quota may let in what it did not before: it bounds less, less of it is used, or what is used has
-// become known.
+// eased reports whether a quota may let in what it did not before: it bounds less, less of it is used, or what is
+// used has become known.
 func eased(before, after *corev1.ResourceQuotaStatus) bool {
 	for name, hard := range before.Hard {
 		if now, bounded := after.Hard[name]; !bounded || now.Cmp(hard) > 0 {

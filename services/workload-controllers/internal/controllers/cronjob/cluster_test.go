@@ -41,8 +41,8 @@ type picture struct {
 	jobs    map[string]*batchv1.Job
 }
 
-// cluster is an apiserver with one CronJob and its Jobs, and the controller over it, whose caches show each kind as it
-// was a while ago. Writes are refused, their answers are lost, and the controller ends after any of them.
+// cluster is an apiserver with one CronJob and its Jobs, and the controller over it, whose caches show each kind as
+// it was a while ago. Writes are refused, their answers are lost, and the controller ends after any of them.
 type cluster struct {
 	client.Client
 	*testing.T
@@ -110,7 +110,7 @@ func (c *cluster) write(what string, edit func(p *picture, version string)) erro
 	return nil
 }
 
-// begin starts the controller anew. Its caches show all, or a Job less of which the status tells.
+// begin restarts the controller. Its caches show everything, or lack one Job that the status lists.
 func (c *cluster) begin() {
 	c.note("the controller begins")
 	c.cronJobs = toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})

@@ -13,7 +13,8 @@ func history(c *batchv1.CronJob, jobs []*batchv1.Job) []*batchv1.Job {
 	return append(succeeded, beyond(c.Spec.FailedJobsHistoryLimit, jobs, batchv1.JobFailed)...)
 }
 
-// beyond returns the oldest of the Jobs with an outcome, those that are more than the limit. Without a limit all stay.
+// beyond returns the oldest of the Jobs with an outcome, those that are more than the limit. Without a limit all
+// stay.
 func beyond(limit *int32, jobs []*batchv1.Job, wanted batchv1.JobConditionType) []*batchv1.Job {
 	if limit == nil {
 		return nil

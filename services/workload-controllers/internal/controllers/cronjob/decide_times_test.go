@@ -214,8 +214,9 @@ func TestResumesAfterAnOutage(t *testing.T) {
 	}
 }
 
-// JOB-226, JOB-229, JOB-232: after an outage or a suspension, however long, the latest time is made up for at once, and
-// an event tells of the others; with --cronjob-too-many-missed=stop nothing is started until somebody sets a deadline.
+// JOB-226, JOB-229, JOB-232: after an outage or a suspension, however long, the latest time is made up for at once,
+// and an event reports the others; with --cronjob-too-many-missed=stop nothing is started until a user sets a
+// deadline.
 func TestTooManyMissed(t *testing.T) {
 	const help = "Set or decrease .spec.startingDeadlineSeconds or check clock skew"
 	for rule, want := range map[TooManyMissed]struct{ starts, says string }{

@@ -23,7 +23,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
-// errNameTaken says that a Job of somebody else has the name.
+// errNameTaken says that a Job of another owner has the name.
 var errNameTaken = errors.New("the name of the Job is taken")
 
 // recorder emits events; events.Recorder implements it.
@@ -92,8 +92,8 @@ func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
 	return err
 }
 
-// confirm looks past the cache for the Jobs that the status lists and the cache does not show. A leader whose cache is
-// behind that of the last one would start others beside them.
+// confirm looks past the cache for the Jobs that the status lists and the cache does not show. A leader whose cache
+// is behind that of the last one would start others beside them.
 func (c *Controller) confirm(ctx context.Context, in Input) error {
 	for _, reference := range in.CronJob.Status.Active {
 		if slices.ContainsFunc(in.Jobs, func(job *batchv1.Job) bool { return job.UID == reference.UID }) {
@@ -122,8 +122,8 @@ func (c *Controller) delete(ctx context.Context, cronJob *batchv1.CronJob, jobs 
 	return nil
 }
 
-// start makes the Job, after those that it replaces are gone. It returns none if there is nothing to add to the status:
-// the namespace is going, or the name is taken.
+// start makes the Job, after those that it replaces are gone. It returns none if there is nothing to add to the
+// status: the namespace is going, or the name is taken.
 func (c *Controller) start(ctx context.Context, cronJob *batchv1.CronJob, start *Start) (*batchv1.Job, error) {
 	if err := c.delete(ctx, cronJob, start.Replaced); err != nil {
 		return nil, err

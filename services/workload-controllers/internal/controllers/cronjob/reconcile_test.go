@@ -125,7 +125,7 @@ func (w *world) reasons() []string {
 	return plan.reasons()
 }
 
-// JOB-186, JOB-187, JOB-190: a Job is made and told, and made once, whatever the cache shows.
+// JOB-186, JOB-187, JOB-190: a Job is created and reported, and created once, regardless of what the cache shows.
 func TestStart(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, hello())
 	result, err := w.pass()
@@ -251,8 +251,8 @@ func TestZones(t *testing.T) {
 	}
 }
 
-// JOB-219: the program has the zones' data in it. The name and what follows it are put together only here, so that this
-// test has no such text itself.
+// JOB-219: the program has the zones' data in it. The name and what follows it are put together only here, so that
+// this test has no such text itself.
 func TestZonesAreEmbedded(t *testing.T) {
 	path, err := os.Executable()
 	if err != nil {

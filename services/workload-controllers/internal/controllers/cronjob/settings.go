@@ -12,7 +12,7 @@ type TooManyMissed string
 const (
 	// StartLatest makes up for the latest time.
 	StartLatest TooManyMissed = "start"
-	// StartNone waits until somebody sets a starting deadline that reaches back less far, as Kubernetes did once.
+	// StartNone waits until a user sets a starting deadline that reaches back less far, as Kubernetes did once.
 	StartNone TooManyMissed = "stop"
 )
 

@@ -114,7 +114,8 @@ func (b *bench) pass() (time.Duration, error) {
 	return result.RequeueAfter, err
 }
 
-// settle reconciles as often as the results ask for, in the time of the test's bubble, and lets Pods get ready and end.
+// settle reconciles as often as the results ask for, in the time of the test's bubble, and lets Pods get ready and
+// end.
 func (b *bench) settle() {
 	b.t.Helper()
 	for range 20 {
@@ -188,7 +189,8 @@ func (b *bench) set() *appsv1.DaemonSet {
 	return set
 }
 
-// SET-114, SET-129, SET-152, SET-156, SET-159: Pods come and go with nodes, labels and templates, and users hear of it.
+// SET-114, SET-129, SET-152, SET-156, SET-159: Pods come and go with nodes, labels and templates, and users hear of
+// it.
 func TestAWholeLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, newSet())

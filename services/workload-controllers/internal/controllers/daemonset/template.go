@@ -29,8 +29,8 @@ var automatic = []corev1.Taint{
 // withoutNetwork is tolerated by Pods in the network of the host: the node's network may wait for one of them.
 var withoutNetwork = corev1.Taint{Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule}
 
-// tolerations returns those of the template and the automatic ones. An automatic one takes the place of the template's
-// for the same taint, which may have been limited in time.
+// tolerations returns those of the template and the automatic ones. An automatic one takes the place of the
+// template's for the same taint, which may have been limited in time.
 func tolerations(spec *corev1.PodSpec) []corev1.Toleration {
 	all := slices.Clone(spec.Tolerations)
 	taints := automatic

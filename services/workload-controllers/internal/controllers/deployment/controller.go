@@ -9,7 +9,7 @@
 //	  decide_rollback    the annotation that asks for a rollback
 //	  decide_cleanup     the history limit
 //	  decide_progress    the condition Progressing and its deadline
-//	status.go            the status that goes with it (pure)
+//	status.go            the resulting status (pure)
 //	events.go            the events that users see (pure)
 //	reconcile.go         observe, apply
 //	controller.go        what it reads and writes, and what wakes a Deployment up

@@ -190,8 +190,8 @@ func (r *rollout) all() []*member {
 	return append([]*member{r.current}, r.old...)
 }
 
-// total is the sum of all sizes. It may be more than one size can: several ReplicaSets may be as large as the API lets
-// them be.
+// total is the sum of all sizes. It may be more than one size can: several ReplicaSets may be as large as the API
+// lets them be.
 func (r *rollout) total() int {
 	total := 0
 	for _, m := range r.all() {

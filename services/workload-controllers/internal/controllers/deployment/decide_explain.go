@@ -60,7 +60,7 @@ func inPause(progress *appsv1.DeploymentCondition) explain.Wait {
 	return w
 }
 
-// underWay tells of a rollout that is not complete.
+// underWay describes a rollout that is not complete.
 func underWay(in Input, plan Plan, progress *appsv1.DeploymentCondition) explain.Wait {
 	status, replicas := &plan.Status, replicasOf(in.Deployment)
 	w := explain.Wait{Reason: "Progressing", For: fmt.Sprintf(

@@ -17,8 +17,8 @@ import (
 // why it does not run what it was given last.
 const rolledBackCondition appsv1.DeploymentConditionType = "keelson.dev/RolledBack"
 
-// failBack goes back to the last complete revision when the rollout has exceeded its deadline, the Deployment asks for
-// it, and it has never gone back from this template. Nil: it does not.
+// failBack goes back to the last complete revision when the rollout has exceeded its deadline, the Deployment asks
+// for it, and it has never gone back from this template. Nil: it does not.
 func (r *rollout) failBack() *Rollback {
 	if !r.asksToFailBack() || r.deployment.Spec.Paused || !r.hasFailed() {
 		return nil
@@ -45,7 +45,7 @@ func (r *rollout) asksToFailBack() bool {
 	return r.deployment.Annotations[revision.OnFailureAnnotation] == "true"
 }
 
-// hasFailed reports whether the status tells that the present template has exceeded the deadline, and it still has.
+// hasFailed reports whether the status says that the present template has exceeded the deadline, and it still has.
 func (r *rollout) hasFailed() bool {
 	last := conditions.Deployment.Find(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
 	if r.current == nil || r.current.created || last == nil || last.Reason != reasonTimedOut ||
@@ -90,7 +90,8 @@ func (r *rollout) markComplete() {
 	}
 }
 
-// rolledBack tells that the Deployment went back to its present template, or that it will not go back from it again.
+// rolledBack returns the condition that the Deployment went back to its present template, or that it will not go
+// back from it again.
 func (r *rollout) rolledBack() *appsv1.DeploymentCondition {
 	if !r.asksToFailBack() || r.current == nil {
 		return nil

@@ -124,7 +124,7 @@ func TestMarkComplete(t *testing.T) {
 	}
 }
 
-// The condition tells why the Deployment runs what it runs.
+// The condition says why the Deployment runs what it runs.
 func TestRolledBackCondition(t *testing.T) {
 	d := failing()
 	one, two, three := newSet(d, 1, 0, 0, complete), newSet(d, 2, 3, 3, complete), newSet(d, 3, 1, 0)
@@ -148,8 +148,8 @@ func TestRolledBackCondition(t *testing.T) {
 	}
 }
 
-// Whatever the state: a Deployment goes back only where it is asked for and not paused, to what was complete, and never
-// twice from one template.
+// Whatever the state: a Deployment goes back only where it is asked for and not paused, to what was complete, and
+// never twice from one template.
 func TestFailBackBounds(t *testing.T) {
 	goesBack := 0
 	for seed := range uint64(3000) {

@@ -80,7 +80,8 @@ func (r *rollout) underWay(last *appsv1.DeploymentCondition,
 
 func timedOut(m *member) string { return quoted("ReplicaSet %q has timed out progressing.", m) }
 
-// isResuming reports whether the end of a pause is still to be reported. Nothing else happens in the pass that reports it.
+// isResuming reports whether the end of a pause is still to be reported. Nothing else happens in the pass that
+// reports it.
 func (r *rollout) isResuming() bool {
 	last := conditions.Deployment.Find(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
 	return !r.deployment.Spec.Paused && r.hasDeadline() && last != nil && last.Reason == reasonPaused

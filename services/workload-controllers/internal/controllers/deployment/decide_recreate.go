@@ -16,8 +16,8 @@ func (r *rollout) recreate() {
 	}
 }
 
-// isGone reports whether no Pod of the ReplicaSet is left that could still run. Three sources have to agree, since each
-// alone may be older than the others: the size asked for, the status that answers it, and the Pods.
+// isGone reports whether no Pod of the ReplicaSet is left that could still run. Three sources have to agree, since
+// each alone may be older than the others: the size asked for, the status that answers it, and the Pods.
 func (r *rollout) isGone(m *member) bool {
 	status := m.set.Status
 	terminating := status.TerminatingReplicas != nil && *status.TerminatingReplicas > 0

@@ -64,8 +64,8 @@ func (r *rollout) revision() int64 {
 	return max(revision.Highest(old)+1, revision.Of(r.current.set))
 }
 
-// isStarting reports whether the current template is the Deployment's newest revision without the Deployment knowing yet:
-// the mark of a rollout whose start is still to be reported.
+// isStarting reports whether the current template is the Deployment's newest revision without the Deployment knowing
+// yet: the mark of a rollout whose start is still to be reported.
 func (r *rollout) isStarting() bool {
 	return r.current != nil && r.revision() != revision.Of(r.deployment)
 }

@@ -73,8 +73,8 @@ func (m *member) isAnswered() bool {
 	return m.created || m.set.Status.ObservedGeneration >= m.set.Generation
 }
 
-// grown returns the size of the current ReplicaSet after the growth that the surge allows. Old Pods that have been told
-// to go count until their ReplicaSet has let them go.
+// grown returns the size of the current ReplicaSet after the growth that the surge allows. Old Pods that have been
+// told to go count until their ReplicaSet has let them go.
 func (r *rollout) grown() int32 {
 	var size int32
 	if r.current != nil {
@@ -88,13 +88,13 @@ func (r *rollout) grown() int32 {
 }
 
 // removable returns how many old replicas may go when every new replica that is not available yet counts as missing.
-// Those that serve nobody go first, so that enough are left that do.
+// Unavailable ones go first, so that enough available ones are left.
 func (r *rollout) removable() int {
 	unavailable := int(r.current.size - r.current.available())
 	return max(0, r.total()-int(r.replicas-r.unavailable)-unavailable)
 }
 
-// dropUnavailable takes away old replicas that serve nobody, which costs no availability. It returns how many.
+// dropUnavailable removes unavailable old replicas, which costs no availability. It returns how many.
 func (r *rollout) dropUnavailable(removable int) int {
 	dropped := 0
 	for _, m := range r.old {

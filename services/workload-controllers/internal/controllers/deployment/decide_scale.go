@@ -11,8 +11,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
-// isRescaled reports whether spec.replicas has changed since the ReplicaSets were sized. Their annotations remember, so
-// that a restart forgets nothing.
+// isRescaled reports whether spec.replicas has changed since the ReplicaSets were sized. Their annotations remember,
+// so that a restart forgets nothing.
 func (r *rollout) isRescaled() bool {
 	for _, m := range r.active() {
 		if desired, ok := number(m.set, revision.DesiredAnnotation); ok && desired != r.replicas {
@@ -43,8 +43,8 @@ func (r *rollout) scale() {
 	}
 }
 
-// scaleInProportion shares the replicas that come or go among the active ReplicaSets, the largest first; what rounding
-// leaves over goes to the largest.
+// scaleInProportion shares the replicas that come or go among the active ReplicaSets, the largest first; what
+// rounding leaves over goes to the largest.
 func (r *rollout) scaleInProportion(active []*member) {
 	delta := -r.total()
 	if r.replicas > 0 {

@@ -218,8 +218,8 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// A pass that dies at any write is made up for by the passes after it: one ReplicaSet, one event of it at most, and the
-// start of the rollout is reported.
+// A pass that dies at any write is made up for by the passes after it: one ReplicaSet, one event of it at most, and
+// the start of the rollout is reported.
 func TestPassesThatFailAreMadeUpFor(t *testing.T) {
 	for _, place := range []string{"replicaset.create", "deployment.status", "deployment.patch"} {
 		for _, when := range []string{"before", "after"} {

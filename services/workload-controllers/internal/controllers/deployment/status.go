@@ -13,7 +13,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
-// plan writes down the sizes and annotations that were decided, and the status that goes with them.
+// plan writes down the sizes and annotations that were decided, and the resulting status.
 func (r *rollout) plan() Plan {
 	plan := Plan{Create: r.creation(), Updates: r.updates()}
 	status := r.counters()
@@ -35,7 +35,8 @@ func (r *rollout) plan() Plan {
 	return plan
 }
 
-// counters sums up the ReplicaSets' statuses. What is unavailable is counted against the replicas that were asked for.
+// counters sums up the ReplicaSets' statuses. What is unavailable is counted against the replicas that were asked
+// for.
 func (r *rollout) counters() appsv1.DeploymentStatus {
 	status := appsv1.DeploymentStatus{
 		ObservedGeneration: r.deployment.Generation,
@@ -51,7 +52,7 @@ func (r *rollout) counters() appsv1.DeploymentStatus {
 		status.AvailableReplicas += counted.AvailableReplicas
 		if counted.TerminatingReplicas != nil {
 			terminating += *counted.TerminatingReplicas
-		} else if counted.ObservedGeneration > 0 { // one that nobody has looked at yet has made no Pods
+		} else if counted.ObservedGeneration > 0 { // a ReplicaSet that no pass has seen yet has created no Pods
 			known = false
 		}
 	}

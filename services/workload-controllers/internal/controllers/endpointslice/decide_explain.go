@@ -18,13 +18,13 @@ import (
 	"keelson.dev/services/workload-controllers/internal/endpointfeed"
 )
 
-// account tells what a decision came to: which of the selected Pods take requests, and what the others lack.
+// account explains a decision: which of the selected Pods take requests, and what the others lack.
 func account(in Input, plan endpointfeed.Plan) explain.Account {
 	a := explain.Account{Whole: true}
 	a.Do(len(plan.Create), "creates %s", explain.Count(len(plan.Create), "EndpointSlice"))
 	a.Do(len(plan.Update), "changes %s", explain.Count(len(plan.Update), "EndpointSlice"))
 	a.Do(len(plan.Delete), "deletes %s", explain.Count(len(plan.Delete), "EndpointSlice"))
-	// What all slices would say that are made anew is what the decision takes for true.
+	// The decision takes for true what all slices would say if they were recreated.
 	anew := in
 	anew.Slices = nil
 	chosen := endpointsOf(Decide(anew).Create)

@@ -287,7 +287,7 @@ func TestOnePodCostsOneSlice(t *testing.T) {
 	}
 }
 
-// A slice that is not needed any more becomes one that is, under the condition that nobody has changed it.
+// A slice that is not needed any more becomes one that is, provided that no one has changed it.
 func TestSlicesAreReused(t *testing.T) {
 	settled := after(input(service(), pod(1)), Decide(input(service(), pod(1))))
 	other := settled

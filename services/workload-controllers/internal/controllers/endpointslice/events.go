@@ -9,7 +9,7 @@ import (
 // eventSource is the source that users see on the events.
 const eventSource = "endpoint-slice-controller"
 
-// failed tells why the slices of a Service are not what they should be.
+// failed reports why the slices of a Service could not be written.
 func failed(service *corev1.Service, err error) events.Event {
 	return events.Warning("FailedToUpdateEndpointSlices", "Error updating Endpoint Slices for Service %s/%s: %v",
 		service.Namespace, service.Name, err)

@@ -20,9 +20,9 @@ import (
 // manager is what the slices of this controller say in their label.
 const manager = "endpointslice-controller.k8s.io"
 
-// Decide returns how the slices of a Service become what its Pods ask for, with as few writes as the field makes: the
-// library decides, over a client that notes what it is asked for and writes nothing. Pods whose node does not exist are
-// left out.
+// Decide returns how the slices of a Service become what its Pods ask for, with as few writes as the field makes:
+// the library decides, over a client that notes what it is asked for and writes nothing. Pods whose node does not
+// exist are left out.
 func Decide(in Input) endpointfeed.Plan {
 	asked := &notes{}
 	library := endpointslice.NewReconciler(asked, nodes{known: in.Nodes}, in.MaxEndpoints,

@@ -60,7 +60,7 @@ func setup(s *controller.Setup, o Options, concurrent int) (controller.Runnable,
 		writer: own.Gated("mirroredslice", &discoveryv1.EndpointSlice{}),
 	}
 	endpoints := explain.Explainer(c.steps(), account, nil)
-	// Of slices that it does not keep, the controller endpointslice tells.
+	// The controller endpointslice explains the slices that this one does not keep.
 	silent := func(*discoveryv1.EndpointSlice) string { return "" }
 	return wake.Build(s, concurrent, c.steps()).
 		Explain(endpoints).

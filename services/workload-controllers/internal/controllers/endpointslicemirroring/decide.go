@@ -59,8 +59,8 @@ func Decide(in Input) endpointfeed.Plan {
 	return plan
 }
 
-// spared says why the Endpoints are not mirrored; empty where they are a user's own word about a Service, which selects
-// no Pods then.
+// spared says why the Endpoints are not mirrored; empty where they are a user's own word about a Service, which
+// selects no Pods then.
 func spared(endpoints *corev1.Endpoints, service *corev1.Service) string {
 	_, lock := endpoints.Annotations[leaderAnnotation]
 	switch {
@@ -129,7 +129,7 @@ func portsOf(ports []corev1.EndpointPort) []discoveryv1.EndpointPort {
 	return all
 }
 
-// portsKey tells sets of ports apart. The library sorts in place what it gets.
+// portsKey returns a key that distinguishes sets of ports. The library sorts its argument in place.
 func portsKey(ports []discoveryv1.EndpointPort) util.PortMapKey {
 	return util.NewPortMapKey(append([]discoveryv1.EndpointPort{}, ports...))
 }

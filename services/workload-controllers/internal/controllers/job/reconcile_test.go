@@ -389,8 +389,8 @@ func crashAt(t *testing.T, place, program string) {
 	}
 }
 
-// JOB-159: a process that takes over asks the server about Pods that its cache knows from before, and counts none that
-// was counted.
+// JOB-159: a process that takes over asks the server about Pods that its cache knows from before, and counts none
+// that was counted.
 func TestACacheThatIsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old, job := newPod("old Succeeded"), newJob(parallel(1, 5))

@@ -32,8 +32,8 @@ func replicaSetOf(rc *corev1.ReplicationController) *appsv1.ReplicaSet {
 	return set
 }
 
-// statusOf returns a ReplicaSet's status as that of a ReplicationController, which does not tell of Pods that are being
-// deleted.
+// statusOf returns a ReplicaSet's status as that of a ReplicationController, which does not tell of Pods that are
+// being deleted.
 func statusOf(status appsv1.ReplicaSetStatus) corev1.ReplicationControllerStatus {
 	own := corev1.ReplicationControllerStatus{
 		Replicas: status.Replicas, FullyLabeledReplicas: status.FullyLabeledReplicas,

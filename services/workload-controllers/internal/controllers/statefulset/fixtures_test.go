@@ -100,9 +100,9 @@ func retain(whenDeleted, whenScaled appsv1.PersistentVolumeClaimRetentionPolicyT
 	}
 }
 
-// podOf reads a Pod from text: its ordinal, its state and the number of its revision, for example 2r1. The states are
-// r for running and ready, u for running and no longer ready, n for running and never ready, p for pending, t for being
-// deleted, f for failed, s for succeeded, and d for failed and being deleted.
+// podOf reads a Pod from text: its ordinal, its state and the number of its revision, for example 2r1. The states
+// are r for running and ready, u for running and no longer ready, n for running and never ready, p for pending, t
+// for being deleted, f for failed, s for succeeded, and d for failed and being deleted.
 func podOf(text string) *corev1.Pod {
 	at := len(text) - 2
 	number, _ := strconv.Atoi(text[at+1:])

@@ -156,7 +156,8 @@ func checkAvailability(in Input, plan Plan, fail func(string, ...any)) {
 	}
 }
 
-// checkClaims: a Pod is made only with its claim, and a surplus Pod ends only when its claim is whose the policy says.
+// checkClaims: a Pod is made only with its claim, and a surplus Pod ends only when its claim is whose the policy
+// says.
 func checkClaims(in Input, plan Plan, fail func(string, ...any)) {
 	if len(in.Set.Spec.VolumeClaimTemplates) == 0 {
 		return

@@ -221,8 +221,8 @@ func refused(what string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: what}, "it", errors.New("exceeded quota"))
 }
 
-// SET-024, SET-074, SET-113: the revision comes before the claim, and the claim before the Pod; users are told of both.
-// The next pass waits for the cache, and the one after it has nothing to do.
+// SET-024, SET-074, SET-113: the revision comes before the claim, and the claim before the Pod; users are told of
+// both. The next pass waits for the cache, and the one after it has nothing to do.
 func TestFirstPass(t *testing.T) {
 	t.Run("", bubble(func(t *testing.T) {
 		in := input(newSet(claimed, replicas(1)), "", "")
@@ -259,8 +259,8 @@ func TestClaimIsRefused(t *testing.T) {
 	}))
 }
 
-// DEP-157: where Pods are refused, a set of the largest size makes no more claims than Pods that it tries, looks up no
-// more of them than there are, and the claims of Pods that are not its first are found.
+// DEP-157: where Pods are refused, a set of the largest size makes no more claims than Pods that it tries, looks up
+// no more of them than there are, and the claims of Pods that are not its first are found.
 func TestTheLargestSetIsRefused(t *testing.T) {
 	t.Run("", bubble(func(t *testing.T) {
 		b := newBench(t, input(newSet(claimed, parallel, replicas(math.MaxInt32), retain("Delete", "Retain")), "0r1",
