@@ -29,7 +29,7 @@ import (
 // name is the folder's, and so the first half of the Leases' names.
 const name = "podgc"
 
-// gatherPause is how long an event may wait for others: nobody waits for what is collected.
+// gatherPause is how long an event may wait for others: no client waits for garbage collection.
 const gatherPause = 50 * time.Millisecond
 
 // Config says what to collect where.
@@ -37,15 +37,15 @@ type Config struct {
 	*daemon.Environment // may be nil
 	// REST is the connection to the apiserver.
 	REST *rest.Config
-	// Election says how the process stands for the collectors' Leases.
+	// Election configures how the process competes for the collectors' Leases.
 	Election election.Options
 	// TerminatedPodThreshold is how many finished Pods may stay; 0 or less keeps them all.
 	TerminatedPodThreshold int
-	// NodeHealth says how patient the collector nodehealth is; the zero value stands for its defaults.
+	// NodeHealth configures the grace periods and rates of nodehealth; the zero value means its defaults.
 	NodeHealth nodehealth.Settings
 }
 
-// Run stands for the collectors' Leases until ctx ends, and returns when all of them have stopped.
+// Run competes for the collectors' Leases until ctx ends, and returns when all of them have stopped.
 func Run(ctx context.Context, c Config) error {
 	if c.Environment == nil {
 		c.Environment = daemon.NewEnvironment(name)

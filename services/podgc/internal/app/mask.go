@@ -8,7 +8,7 @@ import (
 	"keelson.dev/kit/fieldmask"
 )
 
-// decoded are the fields that trimming keeps, so that nobody decodes the others.
+// decoded are the fields that trimming keeps, so that the others are not decoded.
 func decoded() []fieldmask.Rule {
 	meta := []string{"namespace", "name", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
 		"deletionGracePeriodSeconds", "ownerReferences", "finalizers"}

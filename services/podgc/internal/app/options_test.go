@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// How many finished Pods may stay where nobody says a number.
+// How many finished Pods may stay if no number is configured.
 func TestTerminatedPodThreshold(t *testing.T) {
 	for name, test := range map[string]struct {
 		args []string

@@ -28,7 +28,7 @@ func trim(object any) (any, error) {
 }
 
 // trimPod keeps of a Pod what the collectors decide on; the cache holds every Pod of the cluster. It changes the Pod
-// itself, which nobody has seen yet.
+// itself, which no reader has seen yet.
 func trimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {

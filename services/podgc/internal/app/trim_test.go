@@ -49,8 +49,8 @@ func anyNode(t *testing.T, r *rand.Rand, fill *randfill.Filler) (whole, kept *co
 	return node, trimmed.(*corev1.Node)
 }
 
-// What the cache keeps of Pods and Nodes is all that a decision depends on, and all that the graph of owners knows of a
-// Pod.
+// What the cache keeps of Pods and Nodes is all that a decision depends on, and all that the graph of owners knows
+// of a Pod.
 func TestTrimmingChangesNoDecision(t *testing.T) {
 	for seed := range int64(1000) {
 		r, fill := rand.New(rand.NewPCG(uint64(seed), 4)), randfill.NewWithSeed(seed).NilChance(.3).NumElements(0, 2)
@@ -83,7 +83,7 @@ func TestTrimmingChangesNoDecision(t *testing.T) {
 	}
 }
 
-// What the cache keeps of a Job tells when it has to go.
+// What the cache keeps of a Job suffices to decide when it must be deleted.
 func TestTrimmingTellsWhenJobsGo(t *testing.T) {
 	due := 0
 	for seed := range int64(1000) {

@@ -8,7 +8,7 @@ import (
 	"keelson.dev/kit/fieldmask"
 )
 
-// knownTolerations is how many lists are kept to be shared; beyond, the memory starts anew.
+// knownTolerations is how many lists are kept to be shared; beyond that, the memory is cleared.
 const knownTolerations = 1000
 
 // evictionTolerations are those of all Pods in the cache.
@@ -47,7 +47,7 @@ func (t *tolerations) of(list []corev1.Toleration) []corev1.Toleration {
 	})
 }
 
-// appendName appends what tells a toleration from any other.
+// appendName appends a key that identifies a toleration.
 func appendName(name []byte, t *corev1.Toleration) []byte {
 	for _, text := range [...]string{t.Key, string(t.Operator), t.Value, string(t.Effect)} {
 		name = append(binary.AppendUvarint(name, uint64(len(text))), text...)

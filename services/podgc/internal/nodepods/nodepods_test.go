@@ -21,8 +21,8 @@ func names(pods []*corev1.Pod) string {
 	return strings.Join(all, " ")
 }
 
-// The index finds what going through all Pods finds, whatever came before, and keeps nothing of nothing. What it hands
-// out stays as it is.
+// The index finds what going through all Pods finds, whatever came before, and keeps nothing of nothing. What it
+// hands out stays as it is.
 func TestTheIndexFindsWhatThereIs(t *testing.T) {
 	known := map[string]*corev1.Node{"n0": {}, "n1": {}}
 	for seed := range uint64(200) {

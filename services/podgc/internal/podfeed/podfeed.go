@@ -1,5 +1,5 @@
-// Package podfeed follows the Pods of the cluster once for all collectors. An informer wakes two goroutines up for each
-// handler and change, which is more than what most collectors do about one.
+// Package podfeed follows the Pods of the cluster once for all collectors. An informer wakes two goroutines up for
+// each handler and change, which is more than what most collectors do about one.
 package podfeed
 
 import (
@@ -17,8 +17,8 @@ import (
 	"keelson.dev/services/podgc/internal/nodepods"
 )
 
-// Follower is called with the last state of a Pod and its present one: the last is nil for a Pod that is new to it, the
-// present one for a Pod that is gone. Both are shared and never changed. It must not block.
+// Follower is called with the last state of a Pod and its present one: the last is nil for a Pod that is new to it,
+// the present one for a Pod that is gone. Both are shared and never changed. It must not block.
 type Follower func(last, now *corev1.Pod)
 
 // Feed knows the Pods as its followers do. It is safe for concurrent use.

@@ -28,7 +28,7 @@ func (r Resource) Can(verbs ...string) bool {
 
 // Set is what one look at the apiserver found.
 type Set struct {
-	// List is sorted by group and resource; each resource stands in its preferred version only.
+	// List is sorted by group and resource; it has each resource only in its preferred version.
 	List []Resource
 	// Failed names the group versions that could not be read, sorted; their resources are missing from List.
 	Failed []schema.GroupVersion
@@ -85,7 +85,7 @@ func (s *Set) add(list *metav1.APIResourceList) error {
 	return nil
 }
 
-// OfKind returns the resource that serves the kind, in whatever version.
+// OfKind returns the resource that serves the kind, in any version.
 func (s *Set) OfKind(kind schema.GroupKind) (Resource, bool) {
 	r, ok := s.byKind[kind]
 	return r, ok

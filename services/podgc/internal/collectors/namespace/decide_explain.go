@@ -42,7 +42,7 @@ func account(in Input, plan Plan) explain.Account {
 	return a
 }
 
-// standing tells how a namespace stands that no pass has decided about.
+// standing explains a namespace that no pass has decided about.
 func standing(ns *corev1.Namespace) explain.Account {
 	var a explain.Account
 	switch {

@@ -46,7 +46,7 @@ func (d *decisions) last(uid types.UID) (decision, bool) {
 	return last, known
 }
 
-// explain tells what the last look at a namespace found.
+// explain describes what the last look at a namespace found.
 func (c *collector) explain(ctx context.Context, _, name string) (introspect.Explanation, bool) {
 	ns := &corev1.Namespace{}
 	switch err := c.live.Get(ctx, client.ObjectKey{Name: name}, ns); {

@@ -92,8 +92,8 @@ func split(list []resources.Resource) (pods, others []resources.Resource) {
 	return pods, others
 }
 
-// clear asks for the graceful deletion of all objects of one resource and returns what is left of it. It never forces a
-// deletion (SAF-155).
+// clear asks for the graceful deletion of all objects of one resource and returns what is left of it. It never
+// forces a deletion (SAF-155).
 func (c *collector) clear(ctx context.Context, r resources.Resource, namespace string) (Content, error) {
 	objects := c.metadata.Resource(r.GroupVersionResource).Namespace(namespace)
 	list, err := objects.List(ctx, metav1.ListOptions{})

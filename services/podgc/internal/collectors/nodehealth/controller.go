@@ -1,6 +1,6 @@
-// Package nodehealth notices nodes that fall silent, says so of them and of their Pods, and keeps the taints that
-// follow from a Node's conditions: NoSchedule at once, NoExecute as fast as the state of its zone allows. Who is
-// evicted by the latter is the matter of the collector tainteviction.
+// Package nodehealth marks unreachable nodes and their Pods as not ready, and maintains the taints that
+// follow from a Node's conditions: NoSchedule at once, NoExecute as fast as the state of its zone allows. The collector
+// tainteviction evicts the Pods that do not tolerate the latter.
 //
 // A node is heard when its Lease is renewed or it reports its status. The Leases are listed, not watched: of 5,000
 // nodes a list every 10 seconds is one request and one decoding of about a megabyte, while a watch would be 500 events

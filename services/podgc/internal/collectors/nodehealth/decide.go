@@ -40,7 +40,7 @@ type Standing struct {
 	Halted bool
 	// Evict says that it is this node's turn to be given up.
 	Evict bool
-	// Wait is when to ask for the turn again; 0 means that somebody will tell.
+	// Wait is when to ask for the turn again; 0 means that an event will wake the Node.
 	Wait time.Duration
 }
 
@@ -50,7 +50,7 @@ type Plan struct {
 	Conditions []corev1.NodeCondition
 	// Event is what is said of the Node then; nil for nothing.
 	Event *events.Event
-	// NotReady are Pods of whose readiness nobody tells any more.
+	// NotReady are Pods whose readiness is no longer reported.
 	NotReady []*corev1.Pod
 	// Retaint asks for Taints in the place of the Node's.
 	Retaint bool
@@ -76,7 +76,7 @@ func Decide(in Input) Plan {
 	return plan
 }
 
-// silence returns the conditions of a Node that nobody reports on.
+// silence returns the conditions of a Node that no longer reports.
 func silence(in Input) (list []corev1.NodeCondition, event *events.Event, changed bool) {
 	list = in.Node.Status.Conditions
 	for _, kind := range reported {
@@ -99,14 +99,14 @@ func silence(in Input) (list []corev1.NodeCondition, event *events.Event, change
 	return list, event, changed
 }
 
-// isLost reports whether nobody knows any more how the Node's Pods are.
+// isLost reports whether the state of the Node's Pods is no longer known.
 func isLost(node *corev1.Node, silent bool) bool {
 	ready := conditions.Node.Find(node.Status.Conditions, corev1.NodeReady)
 	return silent && ready != nil && ready.Status == corev1.ConditionUnknown
 }
 
-// eviction is the key of the NoExecute taint that the Node should have now. One that has such a taint has had its turn:
-// it changes with the condition at once.
+// eviction is the key of the NoExecute taint that the Node should have now. One that has such a taint has had its
+// turn: it changes with the condition at once.
 func eviction(in Input) string {
 	if in.Halted || !in.Evict && !isGivenUp(in.Node) {
 		return ""
@@ -117,8 +117,8 @@ func eviction(in Input) string {
 // isGivenUp reports whether the Node has a taint that evicts Pods from nodes in trouble.
 func isGivenUp(node *corev1.Node) bool { return slices.ContainsFunc(node.Spec.Taints, isEviction) }
 
-// wantsTurn reports whether the Node waits to be given up. Of a condition Unknown that another leader wrote the silence is
-// awaited anew.
+// wantsTurn reports whether the Node waits to be given up. Of a condition Unknown that another leader wrote the
+// silence is awaited anew.
 func wantsTurn(node *corev1.Node, silent bool) bool {
 	switch evictionTaint(node) {
 	case "":

@@ -14,8 +14,8 @@ import (
 // outlook is how a node stands among the others, and what is ahead of it.
 type outlook struct {
 	Standing
-	// heard is how long ago the node last gave a sign of life, as far as somebody looked; grace is how long that may
-	// be.
+	// heard is how long ago the node last gave a sign of life, as far as the collector looked; grace is how long that
+	// may be.
 	heard, grace time.Duration
 	// place is the node's in the line of those of its zone that are to be given up, the first is 1; 0: in none.
 	place int
@@ -78,7 +78,7 @@ func pressed(node *corev1.Node) []explain.Wait {
 	return waits
 }
 
-// turn is the wait to be given up, which the taints NoExecute tell.
+// turn is the wait for the NoExecute taints.
 func turn(in Input, o outlook) explain.Wait {
 	w := explain.Wait{Reason: "Eviction", For: "its turn to lose its Pods",
 		Ends: "the node is in order again, or its turn has come"}

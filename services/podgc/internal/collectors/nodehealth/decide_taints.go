@@ -60,7 +60,7 @@ func noSchedule(node *corev1.Node) []string {
 	return keys
 }
 
-// isOurs reports whether nobody but this collector decides on the taint.
+// isOurs reports whether only this collector decides on the taint.
 func isOurs(t corev1.Taint) bool {
 	switch t.Key {
 	case corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable:
@@ -75,8 +75,8 @@ func isOurs(t corev1.Taint) bool {
 // isEviction reports whether the taint is one of those that evict Pods from a node in trouble.
 func isEviction(t corev1.Taint) bool { return isOurs(t) && t.Effect == corev1.TaintEffectNoExecute }
 
-// retaint returns the Node's taints as they should be, and whether that is a change. evict is the key of the NoExecute
-// taint to have, "" for none. Taints of others stay, and so does one that is there already, with its time.
+// retaint returns the Node's taints as they should be, and whether that is a change. evict is the key of the
+// NoExecute taint to have, "" for none. Taints of others stay, and so does one that is there already, with its time.
 func retaint(node *corev1.Node, evict string, now time.Time) (taints []corev1.Taint, changed bool) {
 	var wanted []corev1.Taint
 	added := metav1.NewTime(now)

@@ -28,7 +28,8 @@ func ready(status corev1.ConditionStatus) nodeOption { return condition(corev1.N
 
 func cordoned(n *corev1.Node) { n.Spec.Unschedulable = true }
 
-// tainted gives a Node taints like "not-ready:NoSchedule", whose keys are those of Kubernetes unless they have a slash.
+// tainted gives a Node taints like "not-ready:NoSchedule", whose keys are those of Kubernetes unless they have a
+// slash.
 func tainted(taints ...string) nodeOption {
 	return func(n *corev1.Node) {
 		for _, text := range taints {

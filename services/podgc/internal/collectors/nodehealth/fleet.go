@@ -10,17 +10,17 @@ import (
 	"keelson.dev/kit/conditions"
 )
 
-// fleet is what the collector knows of all nodes together: when each was last heard of, how the zones stand, and whose
-// turn it is. It knows no clock of its own and is safe for concurrent use. Losing it gives every node a whole grace
-// period anew.
+// fleet is what the collector knows of all nodes together: when each was last heard of, how the zones stand, and
+// whose turn it is. It knows no clock of its own and is safe for concurrent use. Losing it gives every node a whole
+// grace period anew.
 type fleet struct {
 	settings Settings
 
 	mu    sync.Mutex // guards what follows
 	nodes map[string]*member
 	zones map[string]*zone
-	// watched is for how long the nodes have been looked at. Silence is measured in it: while nobody looks, because the
-	// apiserver is away or this process was stopped, nodes cannot be heard.
+	// watched is for how long the nodes have been looked at. Silence is measured in it: while the collector does not
+	// look, because the apiserver is away or this process was stopped, nodes cannot be heard.
 	watched  time.Duration
 	lookedAt time.Time
 	halted   bool
@@ -36,13 +36,13 @@ type member struct {
 	// renewed is the time in its Lease, 0 as long as it has none; said is what it last reported.
 	renewed int64
 	said    report
-	// exempt nodes say nothing about their zone; notReady ones have said so, or somebody did in their place.
+	// exempt nodes say nothing about their zone; notReady ones are marked so, by themselves or by a collector.
 	exempt, started, notReady bool
 	// silent is what the last look said.
 	silent bool
 	// down and suspect are how the zone counts it.
 	counted, down, suspect bool
-	// waits says that it stands in its zone's line, evict that it had its turn.
+	// waits says that it waits in its zone's line, evict that it has had its turn.
 	waits, evict bool
 }
 
@@ -178,7 +178,7 @@ func (f *fleet) look(nodes map[string]bool, renewed map[string]int64, now time.T
 	}
 }
 
-// stand says how a node stands among the others; it joins the line, keeps its place or leaves it.
+// stand returns the standing of a node; it joins the line, keeps its place or leaves it.
 func (f *fleet) stand(node *corev1.Node, now time.Time) Standing {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -249,7 +249,7 @@ func (f *fleet) grace(m *member) time.Duration {
 	return f.settings.MonitorGrace
 }
 
-// judge counts a node anew. One is suspect from half of its grace period on: nodes that fall silent together are not
+// judge recounts a node. One is suspect from half of its grace period on: nodes that fall silent together are not
 // noticed in one look, and the first of them must not be taken for the only one.
 func (f *fleet) judge(m *member) {
 	z := f.zones[m.zone]

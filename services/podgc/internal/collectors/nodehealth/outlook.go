@@ -12,7 +12,7 @@ import (
 	"keelson.dev/kit/introspect"
 )
 
-// outlook tells how a node stands and changes nothing: it takes no place in a line, and no turn.
+// outlook returns the standing of a node and changes nothing: the node takes no place in a line, and no turn.
 func (f *fleet) outlook(node *corev1.Node, now time.Time) outlook {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -31,7 +31,7 @@ func (f *fleet) outlook(node *corev1.Node, now time.Time) outlook {
 	return o
 }
 
-// explain tells what a pass over a Node comes to.
+// explain describes what a pass over a Node would do.
 func (c *collector) explain(ctx context.Context, _, name string) (introspect.Explanation, bool) {
 	node := &corev1.Node{}
 	switch err := c.cached.Get(ctx, client.ObjectKey{Name: name}, node); {

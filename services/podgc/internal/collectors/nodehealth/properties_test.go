@@ -20,7 +20,7 @@ type world struct {
 	phase  map[string]time.Duration // when in each 10 seconds a node renews
 	fleet  *fleet
 	looked time.Time
-	asleep bool // nobody looks
+	asleep bool // the collector does not look
 	again  map[string]time.Time
 	// writes counts, and givenUp notes when a node got a NoExecute taint and none was before.
 	writes  int
@@ -88,7 +88,7 @@ func (w *world) report(n *corev1.Node, status corev1.ConditionStatus) {
 	w.again[n.Name] = w.now
 }
 
-// settle makes passes until nobody asks for one.
+// settle makes passes until none is requested.
 func (w *world) settle() {
 	for {
 		for _, name := range w.fleet.due() {
@@ -341,7 +341,7 @@ func TestPaceGoesOnWithTheNextLeader(t *testing.T) {
 	}
 }
 
-// Time in which nobody looked is not the nodes' silence.
+// Time in which the collector did not look does not count as the nodes' silence.
 func TestNobodyLooked(t *testing.T) {
 	w := newWorld(rand.New(rand.NewPCG(1, 7)), 20)
 	w.run(61 * time.Second) // the last look has seen all that was renewed

@@ -66,7 +66,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed) (controller.Runnable, error)
 		Runnable()
 }
 
-// reportMisplaced tells the user of a cluster-scoped object whose owner is inside a namespace.
+// reportMisplaced emits an event about a cluster-scoped object whose owner is inside a namespace.
 func reportMisplaced(recorder *events.Recorder) func(*Object, metav1.OwnerReference) {
 	return func(dependent *Object, ref metav1.OwnerReference) {
 		object := &corev1.ObjectReference{

@@ -1,5 +1,5 @@
-// Package owners deletes what its owners leave behind, in the three ways of the API: in the background (the owner goes
-// first), in the foreground (its dependents go first) and orphaning (they stay and forget it).
+// Package owners deletes what its owners leave behind, in the three ways of the API: in the background (the owner
+// goes first), in the foreground (its dependents go first) and orphaning (they stay and forget it).
 package owners
 
 import (
@@ -14,7 +14,7 @@ type OwnerState int
 
 // An owner's states.
 const (
-	// Unknown: nobody has looked yet; the object waits.
+	// Unknown: the owner has not been looked up yet; the object waits.
 	Unknown OwnerState = iota
 	// Present: it exists and stays, or its deletion does not wait for this object.
 	Present
@@ -38,7 +38,8 @@ type Input struct {
 	Beside []*Object
 }
 
-// Plan is what to do about one object. At most one of its parts is set, but for Release, which goes with any.
+// Plan is what to do about one object. At most one of its parts is set, except Release, which may accompany any of
+// them.
 type Plan struct {
 	// Lookup names the owners whose state must be found out first.
 	Lookup []metav1.OwnerReference
@@ -76,9 +77,9 @@ func decideOrphaning(in Input) Plan {
 	return Plan{DropFinalizer: metav1.FinalizerOrphanDependents}
 }
 
-// decideForeground lets the object go when no dependent holds it back. Dependents that do not hold it back are deleted
-// too, but nobody waits for them. In a circle nobody waits for each other, but all wait for what holds any of them
-// back.
+// decideForeground lets the object go when no dependent holds it back. Dependents that do not hold it back are
+// deleted too, but nobody waits for them. In a circle nobody waits for each other, but all wait for what holds any
+// of them back.
 func decideForeground(in Input) Plan {
 	if !isHeldBack(in) {
 		return Plan{DropFinalizer: metav1.FinalizerDeleteDependents}

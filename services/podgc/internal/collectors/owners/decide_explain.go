@@ -16,7 +16,7 @@ import (
 // shown is how many objects a sentence names before it only counts them.
 const shown = 5
 
-// account tells what keeps an object, what its deletion waits for, and what a decision about it came to. Doubts says,
+// account explains what keeps an object, what its deletion waits for, and what a pass decides about it. Doubts says,
 // by UID, why it is not known whether an owner is there.
 func account(in Input, plan Plan, doubts map[types.UID]string) explain.Account {
 	a := explain.Account{Whole: true}
@@ -28,7 +28,7 @@ func account(in Input, plan Plan, doubts map[types.UID]string) explain.Account {
 	return a
 }
 
-// stays tells of an object that nobody has deleted.
+// stays explains an object that is not being deleted.
 func stays(a *explain.Account, in Input, plan Plan, doubts map[types.UID]string) {
 	byState := map[OwnerState][]metav1.OwnerReference{}
 	for _, ref := range in.Object.Owners {
@@ -60,7 +60,7 @@ func stays(a *explain.Account, in Input, plan Plan, doubts map[types.UID]string)
 	}
 }
 
-// goes tells what the deletion of an object waits for.
+// goes explains what the deletion of an object waits for.
 func goes(a *explain.Account, in Input, plan Plan) {
 	o := in.Object
 	switch {
@@ -84,7 +84,8 @@ func goes(a *explain.Account, in Input, plan Plan) {
 	}
 }
 
-// ends tells of an object that no finalizer keeps. The apiserver removes it at once, unless it has an end of its own.
+// ends explains a deleted object without finalizers. The apiserver removes it at once, unless its kind ends in a
+// special way.
 func ends(a *explain.Account, o *Object) {
 	switch (schema.GroupKind{Group: o.Resource.Group, Kind: o.Kind}) {
 	case schema.GroupKind{Kind: "Pod"}:
@@ -163,7 +164,7 @@ func finalizerRemains(finalizer string) explain.Wait {
 		"take it off", finalizer), Ends: "they do; where nobody does any more, take it off by hand with kubectl edit"}
 }
 
-// lost tells why owners do not stay.
+// lost explains why owners do not stay.
 func lost(byState map[OwnerState][]metav1.OwnerReference) string {
 	var said []string
 	for _, ref := range byState[Absent] {

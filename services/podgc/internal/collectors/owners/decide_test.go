@@ -131,7 +131,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// An object with an owner that is there, or that nobody has looked at, is never deleted.
+// An object with an owner that exists, or has not been looked up, is never deleted.
 func TestAnOwnedObjectIsNeverDeleted(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 2))

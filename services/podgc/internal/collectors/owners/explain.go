@@ -9,11 +9,12 @@ import (
 	"keelson.dev/kit/introspect"
 )
 
-// explained is the kind as which this collector tells about objects, whatever they are: it knows their metadata alone.
+// explained is the kind under which this collector explains all objects: it knows only their metadata.
 // Their name is the object's UID, which is its own among all kinds.
 const explained = "PartialObjectMetadata"
 
-// explain tells what keeps an object or why it goes, given its UID. It decides as a pass would, and applies nothing.
+// explain describes what keeps an object or why it is deleted, given its UID. It decides as a pass would, and
+// applies nothing.
 func (c *collector) explain(ctx context.Context, _, uid string) (introspect.Explanation, bool) {
 	in, known := c.snapshot(types.UID(uid))
 	if !known {

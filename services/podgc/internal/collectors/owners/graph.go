@@ -100,11 +100,11 @@ func (g *graph) input(uid types.UID) (Input, bool) {
 }
 
 // longestCircle bounds how many objects are looked at for a circle each time that one of them changes, whoever made
-// them. Those of a longer one wait until somebody breaks it up.
+// them. Those of a longer one wait until a user breaks it up.
 const longestCircle = 1000
 
-// circle returns the objects whose foreground deletions wait for the object's and that it waits for, itself among them;
-// nil without a circle.
+// circle returns the objects whose foreground deletions wait for the object's and that it waits for, itself among
+// them; nil without a circle.
 func (g *graph) circle(object *Object) map[types.UID]bool {
 	if !object.isForeground() {
 		return nil

@@ -27,7 +27,8 @@ type named struct {
 	uid             types.UID
 }
 
-// lookup asks the server for owners that were never observed, so that nothing is deleted on the word of a cache alone.
+// lookup asks the server for owners that were never observed, so that nothing is deleted on the word of a cache
+// alone.
 type lookup struct {
 	client     metadata.Interface
 	resourceOf func(schema.GroupKind) (resources.Resource, bool)
@@ -38,7 +39,7 @@ type lookup struct {
 	flight singleflight.Group
 }
 
-// telling is the lookup with another way to tell of references that can never be resolved.
+// telling returns the lookup with another way to report references that can never be resolved.
 func (l *lookup) telling(misplaced func(*Object, metav1.OwnerReference)) *lookup {
 	return &lookup{client: l.client, resourceOf: l.resourceOf, misplaced: misplaced, absent: l.absent}
 }

@@ -13,7 +13,8 @@ import (
 	"keelson.dev/services/podgc/internal/resources"
 )
 
-// Who names the UID of somebody else's owner in a place where it is not makes that owner absent for nobody but himself.
+// Who names the UID of somebody else's owner in a place where it is not makes that owner absent for nobody but
+// himself.
 func TestAnOwnerIsAbsentWhereItWasLookedForOnly(t *testing.T) {
 	scheme := fake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {

@@ -81,7 +81,7 @@ func (c *collector) remove(uid types.UID) []types.UID {
 	return c.graph.remove(uid)
 }
 
-// ignoreGone treats an object that is no longer there as done: its deletion is what everybody wanted.
+// ignoreGone treats an object that is no longer there as done: its deletion was the goal.
 func ignoreGone(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Whatever owns whatever, also in circles or itself, and in whatever order changes are seen: what is deleted is gone in
-// the end, and who waits for its dependents goes after all of them but those that wait for it in turn. DEP-168 DEP-169
+// Whatever owns whatever, also in circles or itself, and in whatever order changes are seen: what is deleted is gone
+// in the end, and who waits for its dependents goes after all of them but those that wait for it in turn. DEP-168
+// DEP-169
 func TestEveryDeletionEnds(t *testing.T) {
 	for seed := range uint64(5000) {
 		w := newWorld(t, seed)
@@ -29,7 +30,7 @@ func TestEveryDeletionEnds(t *testing.T) {
 }
 
 // Whatever a user makes and deletes meanwhile, also below owners that are gone, and however often the watches are
-// interrupted or the collector begins anew: nothing goes whose owner lives, and nothing stays whose owners are all
+// interrupted or the collector restarts: nothing goes whose owner lives, and nothing stays whose owners are all
 // gone.
 // DEP-031 DEP-167
 func TestNothingIsDeletedUnderALivingOwnerAndNothingStaysWithoutOne(t *testing.T) {

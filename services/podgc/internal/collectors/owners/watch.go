@@ -25,7 +25,7 @@ const (
 	// rediscovery is how often new resources are looked for where nothing says that there may be some.
 	rediscovery = 30 * time.Second
 	// soon is when they are looked for after a CustomResourceDefinition has changed, and settled when once more: the
-	// apiserver may tell of its kind a moment later.
+	// apiserver may serve its kind a moment later.
 	soon, settled = 100 * time.Millisecond, time.Second
 )
 
@@ -131,8 +131,8 @@ func (w *watcher) resourceOf(kind schema.GroupKind) (resources.Resource, bool) {
 	return w.set.OfKind(kind)
 }
 
-// refresh starts informers for new resources and ends those of resources that are no longer served. A group that could
-// not be read keeps its informers.
+// refresh starts informers for new resources and ends those of resources that are no longer served. A group that
+// could not be read keeps its informers.
 func (w *watcher) refresh(ctx context.Context, q queue) error {
 	set, err := resources.Discover(w.server)
 	if err != nil {

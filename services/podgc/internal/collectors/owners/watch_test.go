@@ -14,8 +14,8 @@ import (
 	"keelson.dev/services/podgc/internal/resources"
 )
 
-// Where another object took a name between two lists, the one that had it is gone: its dependents do not keep an owner
-// that is no more. DEP-168
+// Where another object took a name between two lists, the one that had it is gone: its dependents do not keep an
+// owner that is no more. DEP-168
 func TestAnObjectIsReplacedUnderItsName(t *testing.T) {
 	var seen, gone []types.UID
 	w := &watcher{

@@ -24,7 +24,7 @@ var deletions = prometheus.NewCounterVec(prometheus.CounterOpts{
 // Metrics counts the Pods that were collected.
 func Metrics() prometheus.Collector { return deletions }
 
-// collector carries sweeps out. It remembers which nodes it missed; losing that memory only starts a quarantine anew.
+// collector carries sweeps out. It remembers which nodes it missed; losing that memory only restarts a quarantine.
 type collector struct {
 	client    client.Client
 	live      client.Reader
@@ -94,7 +94,7 @@ func (c *collector) confirm(ctx context.Context, names []string) (absent map[str
 }
 
 // collect writes the status first, so that a watcher learns why the Pod went, and deletes only when that was written,
-// and only the version of the Pod that was decided upon.
+// and only the version of the Pod that was decided on.
 func (c *collector) collect(ctx context.Context, collection Collection) error {
 	pod := collection.Pod
 	if collection.MarkFailed || collection.Disruption != nil {

@@ -164,7 +164,8 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// SAF-069: since when a Pod is about to be disrupted stays as it was when it is collected again, or for another reason.
+// SAF-069: since when a Pod is about to be disrupted stays as it was when it is collected again, or for another
+// reason.
 func TestTheTimeOfADisruptionStays(t *testing.T) {
 	for status, moves := range map[corev1.ConditionStatus]bool{corev1.ConditionTrue: false,
 		corev1.ConditionFalse: true} {

@@ -1,4 +1,4 @@
-// Package pods collects Pods that nobody else ends: those of a node that is gone, those being deleted that no node
+// Package pods collects Pods that nothing else ends: those of a node that is gone, those being deleted that no node
 // runs, and the oldest finished ones above a threshold. It alone of all collectors may force a deletion (SAF-161).
 package pods
 
@@ -28,7 +28,7 @@ const (
 )
 
 // reasons stand in the order in which they are tried, each with what precedes the deletion. Every deletion is forced,
-// and only the version of the Pod that was decided upon is deleted.
+// and only the version of the Pod that was decided on is deleted.
 var reasons = []struct {
 	Reason
 	// disruption is the condition that the Pod gets first; nil where its end is no disruption (SAF-071).
@@ -102,7 +102,7 @@ func Decide(in Input) Plan {
 }
 
 // missed returns the nodes that Pods name and the cluster lacks, each with the time it was first missed. A node that
-// came back starts anew.
+// came back starts again.
 func missed(in Input) map[string]time.Time {
 	now := map[string]time.Time{}
 	for _, pod := range in.Pods {

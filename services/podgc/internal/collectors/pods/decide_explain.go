@@ -19,7 +19,7 @@ var words = map[Reason]string{
 	Terminated:   "it has finished, and there are more finished Pods than may stay",
 }
 
-// account tells what a sweep comes to for one Pod.
+// account explains what a sweep does with one Pod.
 func account(in Input, plan Plan, pod *corev1.Pod) explain.Account {
 	for _, c := range plan.Collect {
 		if c.Pod.UID == pod.UID {

@@ -12,7 +12,7 @@ import (
 	"keelson.dev/kit/introspect"
 )
 
-// Outlook tells what another collector is about to do with a Pod; nothing: an empty Account.
+// Outlook returns what another collector is about to do with a Pod; if nothing, an empty Account.
 type Outlook func(context.Context, *corev1.Pod) explain.Account
 
 // explainer answers for Pods, for this collector and for another.

@@ -59,7 +59,7 @@ type kind struct {
 	name      string // in failpoints and errors
 	api       schema.GroupVersionKind
 	finalizer string
-	// user returns who uses an object; empty: nobody does.
+	// user returns the user of an object; empty if it is unused.
 	user func(ctx context.Context, c *collector, o object) (string, error)
 }
 

@@ -16,7 +16,7 @@ type Input struct {
 	Object metav1.Object
 	// Finalizer is what protects objects of its kind.
 	Finalizer string
-	// User is who uses the object, so that it must stay; empty: nobody does.
+	// User is the user of the object, which must therefore stay; empty if it is unused.
 	User string
 }
 
@@ -47,8 +47,8 @@ func NeedsWork(object metav1.Object, finalizer string) bool {
 
 func isGoing(object metav1.Object) bool { return object.GetDeletionTimestamp() != nil }
 
-// usesClaim reports whether a Pod has a claim in its hands: it has a node and has not ended. One without a node gets none
-// while its claim is on its way out.
+// usesClaim reports whether a Pod has a claim in its hands: it has a node and has not ended. One without a node gets
+// none while its claim is on its way out.
 func usesClaim(pod *corev1.Pod, claim metav1.Object) bool {
 	if pod.Namespace != claim.GetNamespace() || pod.Spec.NodeName == "" || podview.IsTerminal(pod) {
 		return false
@@ -89,8 +89,8 @@ func KeepClaims(volumes []corev1.Volume) []corev1.Volume {
 	return kept
 }
 
-// usesVolume reports whether a claim has the volume: the volume says so itself, or the claim does, of which holder is the
-// UID of the one that the volume is for.
+// usesVolume reports whether a claim has the volume: the volume says so itself, or the claim does, of which holder
+// is the UID of the one that the volume is for.
 func usesVolume(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, holder types.UID) bool {
 	return volume.Status.Phase == corev1.VolumeBound ||
 		claim != nil && claim.UID == holder && claim.Spec.VolumeName == volume.Name

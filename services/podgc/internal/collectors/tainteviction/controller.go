@@ -84,7 +84,8 @@ func (c *collector) nodes() handler.TypedEventHandler[*corev1.Node, reconcile.Re
 	}
 }
 
-// onPod queues the Node of a Pod that is new there or tolerates something else than before, if the Node evicts anybody.
+// onPod queues the Node of a Pod that is new there or tolerates something else than before, if the Node evicts
+// anybody.
 func (c *collector) onPod(last, now *corev1.Pod, q queue) {
 	if now == nil || now.Spec.NodeName == "" || now.DeletionTimestamp != nil {
 		return

@@ -156,8 +156,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// Whatever the taints and the Pods: no Pod goes before its time nor stays after it, a taint that goes spares everybody,
-// and a leader that knows nothing evicts nobody earlier than one who saw it all.
+// Whatever the taints and the Pods: no Pod goes before its time nor stays after it, a taint that goes spares
+// everybody, and a leader that knows nothing evicts no Pod earlier than one who saw it all.
 func TestProperties(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 1))

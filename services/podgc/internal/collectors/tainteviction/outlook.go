@@ -10,13 +10,13 @@ import (
 	"keelson.dev/kit/explain"
 )
 
-// Outlook tells what is ahead of Pods, while the collector leads in this process.
+// Outlook describes what will happen to Pods, while the collector leads in this process.
 type Outlook struct {
 	mu     sync.Mutex // guards leader
 	leader *collector
 }
 
-// Of tells what the collector is about to do with a Pod, or waits for; nothing where it does not lead here.
+// Of returns what the collector is about to do with a Pod, or waits for; nothing where it does not lead here.
 func (o *Outlook) Of(ctx context.Context, pod *corev1.Pod) explain.Account {
 	o.mu.Lock()
 	c := o.leader

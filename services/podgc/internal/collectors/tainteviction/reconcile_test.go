@@ -111,7 +111,7 @@ func TestEviction(t *testing.T) {
 	}
 }
 
-// A taint that goes in time spares whoever waited, says so once, and leaves nothing in memory.
+// A taint that is removed in time spares the waiting Pods, says so once, and leaves nothing in memory.
 func TestATaintThatGoes(t *testing.T) {
 	node := newNode("k")
 	b := newBench(t, node, newPod("a", tolerating("k", 7)))
@@ -158,8 +158,8 @@ func TestASecondLook(t *testing.T) {
 	}
 }
 
-// SAF-065: a collector that ends between the two writes, or gets no answer to one, leaves a Pod that says why it goes,
-// and the next one deletes it without saying it again.
+// SAF-065: a collector that ends between the two writes, or gets no answer to one, leaves a Pod that says why it
+// goes, and the next one deletes it without saying it again.
 func TestEndingBetweenTheWrites(t *testing.T) {
 	const mark, tell, remove = "patch status of uid-a",
 		"Normal TaintManagerEviction: Marking for deletion Pod default/a", "delete uid-a, grace <nil>"
@@ -187,7 +187,7 @@ func TestEndingBetweenTheWrites(t *testing.T) {
 	}
 }
 
-// Between the decision and the deletion somebody changes the Pod: that version was not decided on.
+// Between the decision and the deletion the Pod changes: that version was not decided on.
 func TestAPodThatChanges(t *testing.T) {
 	b := newBench(t, newNode("k"), newPod("a"))
 	b.pods = func(node string) []*corev1.Pod {

@@ -29,8 +29,8 @@ func (c *collector) steps() *pass.Steps[*batchv1.Job, Input, Plan] {
 	}
 }
 
-// observe looks a second time, past the cache, at a Job that seems due: it may have been given more time, or be another
-// Job of the name.
+// observe looks a second time, past the cache, at a Job that seems due: it may have been given more time, or be
+// another Job of the name.
 func (c *collector) observe(ctx context.Context, job *batchv1.Job) (Input, bool, error) {
 	in := Input{Now: c.now(), Job: job}
 	if !Decide(in).Delete {
