@@ -1,4 +1,4 @@
-// Package nodehealth marks unreachable nodes and their Pods as not ready, and maintains the taints that
+// Package nodehealth marks unreachable nodes, marks their Pods as not ready, and maintains the taints that
 // follow from a Node's conditions: NoSchedule at once, NoExecute as fast as the state of its zone allows. The collector
 // tainteviction evicts the Pods that do not tolerate the latter.
 //
