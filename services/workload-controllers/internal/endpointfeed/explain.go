@@ -9,8 +9,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/storeindex"
 )
 
-// Explainer tells about EndpointSlices: of one that the manager keeps for an object of the kind, what explain tells
-// about that. Of others it tells what leaves says, and knows nothing where that is empty.
+// Explainer explains EndpointSlices: one that the manager keeps for an object of the kind by what explain returns about
+// that object, others by what leaves returns. If leaves returns "", it knows nothing about the slice.
 func (s Slices) Explainer(kind string, explain introspect.Explainer, leaves func(*discoveryv1.EndpointSlice) string,
 ) introspect.Explainer {
 	return func(ctx context.Context, namespace, name string) (introspect.Explanation, bool) {

@@ -21,7 +21,7 @@ import (
 // HashLabel keeps the ReplicaSets of one Deployment apart: it is on the ReplicaSet, in its selector and on its Pods.
 const HashLabel = appsv1.DefaultDeploymentUniqueLabelKey
 
-// Hash names a Pod template. Equal templates have equal hashes, regardless of who computes them and when; collisions, when
+// Hash names a Pod template. Equal templates have equal hashes, in every process and at any time; collisions, when
 // not nil, gives the same template another hash.
 //
 // The hash only names: whether two templates are equal is for SameTemplate to say.

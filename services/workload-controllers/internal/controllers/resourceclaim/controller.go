@@ -1,5 +1,5 @@
-// Package resourceclaim creates the ResourceClaims that Pods request by templates, records them in the Pods' status, and
-// releases claims from Pods that no longer need them.
+// Package resourceclaim creates the ResourceClaims that Pods request by templates, records them in the Pods' status,
+// and releases claims from Pods that no longer need them.
 //
 //	decide.go            which claims a Pod lacks, and which claims its status must name (pure)
 //	decide_claim.go      which Pods no longer need a claim, and when it ends (pure)
