@@ -16,7 +16,7 @@ import (
 	"keelson.dev/kit/subprocess"
 )
 
-// wantedCertificates are those that keel makes for the mesh.
+// wantedCertificates returns the certificates that keel makes for the mesh.
 func (m *Mesh) wantedCertificates() ([]plan.Certificate, error) {
 	addresses, err := m.machineAddresses()
 	if err != nil {
@@ -33,8 +33,8 @@ func (m *Mesh) wantedCertificates() ([]plan.Certificate, error) {
 	}), nil
 }
 
-// Certificates tells of every certificate that this machine has of its mesh. Nobody is asked: it is the same while
-// nothing runs.
+// Certificates reports on every certificate of the mesh on this machine. It reads files only, so it also works
+// while nothing runs.
 func (m *Mesh) Certificates(now time.Time) ([]plan.CertificateReport, error) {
 	var files []plan.CertificateFile
 	if m.State.Worker() {
@@ -51,17 +51,18 @@ func (m *Mesh) Certificates(now time.Time) ([]plan.CertificateReport, error) {
 	return plan.ReportCertificates(files, pki.Read(m.Layout, files), now), nil
 }
 
-// Renewal is what `keel certs renew` is asked for.
+// Renewal holds the arguments of `keel certs renew`.
 type Renewal struct {
-	// Names are the certificates' files without their ending; without any it is all of them.
+	// Names are the certificates' file names without the extension; empty means all certificates.
 	Names []string
-	// NewKeys gives each a new key.
+	// NewKeys gives each certificate a new key.
 	NewKeys bool
 }
 
-// Renew makes certificates of an opened mesh anew, due or not, and starts anew what runs and has read one of them on
-// its start. It needs nothing that runs, and no certificate that is valid but the authority's. What a run that was cut
-// off has left is finished by keel init or keel up, and but for a process that it had ended by the next run too.
+// Renew renews certificates of an opened mesh, due or not, and restarts the running processes that read one of
+// them when they started. It needs no running process, and no valid certificate but the authority's. keel init or
+// keel up completes an interrupted run; so does the next run, except for a process that the interrupted run had
+// stopped.
 func Renew(ctx context.Context, m *Mesh, renewal Renewal) error {
 	if m.State.Worker() {
 		return fmt.Errorf("--data-dir: %s is of a worker, whose agent renews its certificates itself; if they have "+
@@ -98,7 +99,7 @@ func Renew(ctx context.Context, m *Mesh, renewal Renewal) error {
 	return err
 }
 
-// lockKeys keeps every other keel from the mesh's keys, and reads the record as it is then.
+// lockKeys locks the mesh's keys against every other keel, and then reads the record.
 func (m *Mesh) lockKeys() (unlock func(), err error) {
 	if m.State.Units && os.Geteuid() != 0 {
 		return nil, errors.New("root is needed to read the keys of the mesh: run keel as root")
@@ -113,7 +114,7 @@ func (m *Mesh) lockKeys() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// restart starts anew what runs and has read on its start what was written since.
+// restart restarts the running processes whose start files have been written since.
 func (m *Mesh) restart(ctx context.Context, begun time.Time) error {
 	if m.State.Units {
 		return m.restartUnits(ctx)
@@ -123,8 +124,8 @@ func (m *Mesh) restart(ctx context.Context, begun time.Time) error {
 
 func isAdmin(certificate plan.Certificate) bool { return certificate.File == plan.AdminCertificate }
 
-// restartUnits brings the units that are there up to date with the certificates, and starts anew those that run. They
-// keep their programs and log level. What does not run is left so: it reads its files when it starts.
+// restartUnits updates the existing units for the new certificates and restarts those that run. They keep their
+// programs and log level. Stopped units stay stopped: they read their files when they start.
 func (m *Mesh) restartUnits(ctx context.Context) error {
 	own, err := m.ownUnits()
 	if err != nil {
@@ -158,7 +159,7 @@ func (m *Mesh) restartUnits(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Without an apiserver nobody gets ready.
+	// Without an apiserver no process gets ready.
 	wait := states[plan.UnitName(plan.APIServer)].Active
 	for _, tier := range tiers {
 		running := slices.DeleteFunc(tier, func(unit plan.Unit) bool { return !states[unit.Name].Active })
@@ -172,18 +173,18 @@ func (m *Mesh) restartUnits(ctx context.Context) error {
 	return nil
 }
 
-// clockGrain is by how much the time of a file may lie behind the clock by which it was written.
+// clockGrain is how far the modification time of a file may lag behind the clock.
 const clockGrain = 50 * time.Millisecond
 
-// restartProcesses starts those of keel up anew that run and have read on their start what was written since the
-// renewal has begun, or by one that was cut off.
+// restartProcesses restarts the running processes of keel up whose start files were written since this renewal
+// began, or after the process started, as by an interrupted renewal.
 func (m *Mesh) restartProcesses(ctx context.Context, begun time.Time) error {
 	input, err := m.processInput("", "")
 	if err != nil {
 		return err
 	}
 	server, _ := m.State.Find(plan.APIServer)
-	wait := server.Alive() // without an apiserver nobody gets ready
+	wait := server.Alive() // without an apiserver no process gets ready
 	for _, tier := range plan.DecideProcesses(input) {
 		var old []plan.Process
 		var names []string
@@ -206,7 +207,7 @@ func (m *Mesh) restartProcesses(ctx context.Context, begun time.Time) error {
 	return nil
 }
 
-// anyNewer tells whether one of the files was written after that moment.
+// anyNewer reports whether one of the files was written after that moment.
 func anyNewer(files []string, moment time.Time) bool {
 	return slices.ContainsFunc(files, func(file string) bool {
 		info, err := os.Stat(file)
@@ -214,13 +215,13 @@ func anyNewer(files []string, moment time.Time) bool {
 	})
 }
 
-// olderThan tells whether a process has started before one of the files was written. Its start is known to the second,
-// and what was written in that second it may have read.
+// olderThan reports whether a process started before one of the files was written. The start time is known to the
+// second, and the process may have read a file that was written in that second.
 func olderThan(process subprocess.Process, files []string) bool {
 	return anyNewer(files, process.Started.Add(time.Second))
 }
 
-// withOldCertificates lists the processes that run by other certificates than there are.
+// withOldCertificates lists the processes that run with certificates older than those on disk.
 func (m *Mesh) withOldCertificates(processes []plan.Process) (names []string) {
 	input, err := m.processInput("", "")
 	if err != nil {

@@ -13,16 +13,17 @@ import (
 	"keelson.dev/cli/internal/systemd"
 )
 
-// Findings are what a look at the machine has found, one sentence each.
+// Findings are the results of examining the machine, one sentence each.
 type Findings struct {
-	// Problems keep the mesh from running here, Warnings have it run worse.
+	// Problems prevent the mesh from running here; with Warnings it runs, but worse.
 	Problems, Warnings []string
 }
 
-// settling reads the record and decides in memory what the mesh keeps from its first run on.
+// settling reads the record and decides, in memory, the settings that the mesh keeps from its first run on.
 type settling func(context.Context, Options) error
 
-// check says what keeps the mesh from running here, prints what has it run worse, and changes nothing.
+// check returns an error with the problems that prevent the mesh from running here, prints the warnings, and
+// changes nothing.
 func (m *Mesh) check(ctx context.Context, options Options, settle settling) error {
 	found := m.findings(ctx, options, settle)
 	if len(found.Problems) > 0 {
@@ -34,7 +35,7 @@ func (m *Mesh) check(ctx context.Context, options Options, settle settling) erro
 	return nil
 }
 
-// findings are those of all that can be known beforehand.
+// findings examines everything that can be known beforehand.
 func (m *Mesh) findings(ctx context.Context, options Options, settle settling) (found Findings) {
 	note := func(err error) {
 		if err != nil {
@@ -51,7 +52,7 @@ func (m *Mesh) findings(ctx context.Context, options Options, settle settling) (
 	archives, err := node.Archives(options.Images)
 	note(err)
 	note(state.Check(m.Layout))
-	// Where systemd cannot be asked, nothing can be said of ports and ranges.
+	// Ports and ranges cannot be checked if systemd cannot be queried.
 	if options.Children || machine.Systemctl || !machine.Systemd {
 		note(settle(ctx, options))
 	}
@@ -67,7 +68,7 @@ func (m *Mesh) findings(ctx context.Context, options Options, settle settling) (
 	return found
 }
 
-// unstored is how much the archives are if no node has got any yet.
+// unstored returns the size of the archives, or 0 if a node has already imported one.
 func unstored(archives []string, kept *state.State) (size uint64) {
 	for _, n := range kept.Nodes {
 		if len(n.Images) > 0 {
@@ -82,13 +83,13 @@ func unstored(archives []string, kept *state.State) (size uint64) {
 	return size
 }
 
-// look looks at the machine.
+// look examines the machine.
 func (m *Mesh) look(options Options) (plan.Machine, error) {
 	machine := plan.Machine{Root: os.Geteuid() == 0, Systemd: m.underSystemd(), Systemctl: systemd.Installed(),
 		Worker: options.worker(), Children: options.Children, Programs: options.Programs,
 		MissingPrograms: missingPrograms(options), ForeignUnits: map[string]string{}, Clock: host.Clock(),
 		Swap: host.Swap(), Modules: host.Modules(plan.ModuleNames()), Modprobe: host.Modprobe()}
-	if !systemd.Runs() { // a stand-in for it runs units, or keel itself
+	if !systemd.Runs() { // a test double or keel itself runs the units
 		machine.Systemctl = machine.Systemd
 	}
 	var failed error

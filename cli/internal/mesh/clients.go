@@ -17,14 +17,14 @@ import (
 	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
 )
 
-// noticed is how soon keel goes on by the certificate that a worker's agent has got while keel waits for its node:
-// client-go looks so often whether an open connection is by another one than there is now.
+// noticed is how soon keel uses the certificate that a worker's agent receives while keel waits for its node:
+// client-go checks at this interval whether an open connection uses an outdated certificate.
 const noticed = time.Second
 
-// noticeSoon is for the connections that are made afterwards.
+// noticeSoon sets that interval for connections that are made afterwards.
 var noticeSoon = sync.OnceFunc(func() { transport.CertCallbackRefreshDuration = noticed })
 
-// Client returns the operator's connection to the apiserver, on a worker that of its node.
+// Client returns a client with the operator's credentials; on a worker, with those of its node.
 func (m *Mesh) Client() (kubernetes.Interface, error) {
 	config, err := m.clientConfig()
 	if err != nil {
@@ -37,7 +37,7 @@ func (m *Mesh) Client() (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// DynamicClient is the same connection for objects of any kind.
+// DynamicClient returns a client with the same credentials for objects of any kind.
 func (m *Mesh) DynamicClient() (dynamic.Interface, error) {
 	config, err := m.clientConfig()
 	if err != nil {
@@ -64,7 +64,7 @@ func (m *Mesh) clientConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// Introspection dials what a process tells about itself. The connection is made on the first call.
+// Introspection returns a client for the introspection service of a process. It connects on the first call.
 func (m *Mesh) Introspection(process string) (introspectionv1.IntrospectionServiceClient, func() error, error) {
 	config, err := m.TLSClient()
 	if err != nil {

@@ -14,17 +14,17 @@ import (
 	"keelson.dev/cli/internal/state"
 )
 
-// controlPlane is a machine that joins the control plane of a mesh: what it finds is that of a worker, what it runs
-// that of a first machine.
+// controlPlane is a machine that joins the control plane of a mesh: it finds the mesh as a worker does and runs
+// what a first machine runs.
 type controlPlane struct {
 	*worker
-	// bundle is what the control plane shares, once the mesh has given it.
+	// bundle holds what the control plane shares, once the mesh has sent it.
 	bundle *invite.Bundle
 }
 
-// joinControlPlane makes this machine one of a mesh's control plane, with an apiserver and a copy of the store, or
-// brings it up to date, and waits until the store counts the copy and the node is ready. What a run that was cut off
-// has left is taken up where it is.
+// joinControlPlane adds this machine to a mesh's control plane, with an apiserver and a copy of the store, or
+// updates it, and waits until the copy is a member of the store and the node is ready. It resumes an interrupted
+// run.
 func joinControlPlane(ctx context.Context, m *Mesh, options Options) error {
 	asked := *options.Join
 	asked.ControlPlane = true
@@ -97,7 +97,7 @@ func (c *controlPlane) settle(ctx context.Context, options Options) error {
 	return c.decide(options, active)
 }
 
-// checkKind says what keeps the data directory from being of a machine of the control plane.
+// checkKind returns an error if the data directory cannot belong to a machine of the control plane.
 func (c *controlPlane) checkKind(fresh bool) error {
 	switch {
 	case fresh:
@@ -111,7 +111,8 @@ func (c *controlPlane) checkKind(fresh bool) error {
 	return c.checkDriver()
 }
 
-// find asks for the mesh and what its control plane shares, once, unless nothing is asked for.
+// find fetches, once, the mesh's description and what its control plane shares; without an address it fetches
+// nothing.
 func (c *controlPlane) find(ctx context.Context, asked *Joining, joined bool) error {
 	switch {
 	case c.found != nil:
@@ -150,7 +151,7 @@ func (c *controlPlane) ask(ctx context.Context, asked *Joining) error {
 	return nil
 }
 
-// adopt takes over what the mesh says of its nodes, unless the machine is of another mesh.
+// adopt takes over the mesh's settings for nodes, unless the machine belongs to another mesh.
 func (c *controlPlane) adopt(options *Options) error {
 	own, err := c.authorities()
 	if err != nil {
@@ -163,8 +164,8 @@ func (c *controlPlane) adopt(options *Options) error {
 	return nil
 }
 
-// prepare makes what the processes find on their start. The machine has joined once all is there that the control plane
-// shares.
+// prepare makes the files and networks that the processes need at their start. The machine has joined once it has
+// all files that the control plane shares.
 func (c *controlPlane) prepare(options Options) error {
 	if c.bundle != nil {
 		if len(c.bundle.Encryption) > 0 {
@@ -179,13 +180,13 @@ func (c *controlPlane) prepare(options Options) error {
 	return c.Mesh.prepare(options)
 }
 
-// encrypted tells whether the machine was given a configuration of what of the store is encrypted.
+// encrypted reports whether the machine was given an encryption configuration for the store.
 func (m *Mesh) encrypted() bool {
 	_, err := os.Stat(m.Layout.Encryption())
 	return err == nil
 }
 
-// Maker is the command that brings the mesh on this machine up to date.
+// Maker returns the command that updates the mesh on this machine.
 func (m *Mesh) Maker() string {
 	switch {
 	case !m.State.Units:
@@ -196,7 +197,7 @@ func (m *Mesh) Maker() string {
 	return "keel init"
 }
 
-// runningArgs are those by which the apiserver of this machine runs; none where it does not.
+// runningArgs returns the arguments of this machine's running apiserver; none if it does not run.
 func (m *Mesh) runningArgs(ctx context.Context) ([]string, error) {
 	unit := plan.UnitName(plan.APIServer)
 	states, err := m.units().States(ctx, []string{unit})

@@ -11,10 +11,10 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// HasDNS tells whether the mesh's names are answered by a CoreDNS that keel installs. It needs a node.
+// HasDNS reports whether keel installs CoreDNS for the mesh, which needs a node.
 func (m *Mesh) HasDNS() bool { return m.State.DNS == plan.CoreDNS && len(m.State.Nodes) > 0 }
 
-// InstallDNS installs cluster DNS, or brings it up to date.
+// InstallDNS installs or updates cluster DNS.
 func (m *Mesh) InstallDNS(ctx context.Context) error {
 	client, err := m.DynamicClient()
 	if err != nil {

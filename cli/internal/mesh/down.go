@@ -16,11 +16,12 @@ import (
 	"keelson.dev/kit/subprocess"
 )
 
-// daemonGrace is how long a daemon may take to end its requests. containerd has nothing to do any more.
+// daemonGrace is how long a daemon may take to end its requests. containerd has none left by then.
 const daemonGrace = 20 * time.Second
 
-// Down ends every process of the mesh and everything that its nodes have left on the machine. The data stays: a later
-// Up goes on from it. Every step is taken even after one has failed. Processes that run when ctx ends are killed.
+// Down stops every process of the mesh and removes everything that its nodes have left in the kernel. The data
+// stays: a later Up continues from it. Every step is taken even after one has failed. Processes that run when ctx
+// ends are killed.
 func Down(ctx context.Context, m *Mesh) error {
 	if _, err := os.Stat(m.Layout.State()); errors.Is(err, os.ErrNotExist) {
 		m.say("nothing is up in %s", m.Layout.Dir)
@@ -37,7 +38,7 @@ func Down(ctx context.Context, m *Mesh) error {
 	if m.State.Units {
 		return m.ofUnits()
 	}
-	// The agents go first, or they would start again what is taken away.
+	// The agents stop first, or they would restart the Pods that are removed.
 	failed := m.stopProcesses(ctx, func(name string) bool { _, ok := plan.NodeOfAgent(name); return ok })
 	failed = errors.Join(failed, m.takeNodesDown(ctx))
 	failed = errors.Join(failed, m.stopProcesses(ctx, func(name string) bool { return name != plan.APIServer }))
@@ -49,7 +50,8 @@ func Down(ctx context.Context, m *Mesh) error {
 	return nil
 }
 
-// stopProcesses stops those that a name stands for, side by side, and forgets the ones that are gone.
+// stopProcesses stops the processes whose name which accepts, concurrently, and drops the ended ones from the
+// record.
 func (m *Mesh) stopProcesses(ctx context.Context, which func(name string) bool) error {
 	var chosen []subprocess.Process
 	var names []string
@@ -83,14 +85,15 @@ func (m *Mesh) stopProcesses(ctx context.Context, which func(name string) bool) 
 	return errors.Join(stopped, m.State.Save(m.Layout))
 }
 
-// takeNodesDown removes the Pods through their runtime, which knows their networks, and then whatever is left.
+// takeNodesDown removes the Pods through their runtime, which knows their networks, and then everything that is
+// left.
 func (m *Mesh) takeNodesDown(ctx context.Context) error {
 	if len(m.State.Nodes) == 0 {
 		return nil
 	}
 	var failed error
 	if known := m.knownRuntimes(); len(known) > 0 {
-		// A runtime that has to be started again finds its mounts gone after a boot.
+		// After a boot, the mounts of a runtime that has to be restarted are gone.
 		failed = errors.Join(host.EnsureHosts(m.Layout, known), m.removePods(ctx, known, childRuntimes{m}))
 	}
 	failed = errors.Join(failed, m.stopProcesses(ctx,
@@ -98,7 +101,7 @@ func (m *Mesh) takeNodesDown(ctx context.Context) error {
 	return errors.Join(failed, m.sweep(ctx))
 }
 
-// knownRuntimes are the nodes whose containerd was started since the last Down.
+// knownRuntimes returns the nodes whose containerd was started since the last Down.
 func (m *Mesh) knownRuntimes() []string {
 	var nodes []string
 	for _, process := range m.State.Processes {
@@ -118,7 +121,7 @@ func (m *Mesh) sweep(ctx context.Context) error {
 	failed = errors.Join(failed, m.removeCgroups(ctx), host.RemoveHosts(m.Layout), host.UnmountBelow(m.Layout.Nodes()))
 	for _, n := range m.State.Nodes {
 		files := m.Layout.Node(n.Name)
-		// No Pod is left, so every address is free, whatever the runtime failed to give back.
+		// No Pod is left, so every address is free, even one that the runtime failed to release.
 		failed = errors.Join(failed, host.RemoveShimSockets(files.Containerd("state")),
 			host.Empty(files.Containerd("runc")), host.Empty(files.CNI("addresses")))
 	}
@@ -130,12 +133,13 @@ func (m *Mesh) sweep(ctx context.Context) error {
 	failed = errors.Join(failed, host.RemoveLinks(m.Layout.LinkPrefix()), m.removeRoutes(),
 		host.RemoveTables(m.Layout.Tables()...))
 	if failed != nil {
-		return failed // what is left may be in the ranges, so they stay taken
+		return failed // leftovers may use the ranges, so they stay claimed
 	}
 	return host.ClaimRanges(m.Layout.Number())
 }
 
-// removeRoutes leaves those into the Pods' range where another mesh has taken it since this one was down.
+// removeRoutes removes the routes into the Pod range, unless another mesh has claimed the range since this one was
+// down.
 func (m *Mesh) removeRoutes() error {
 	claimed, err := host.ClaimedByOthers(m.Layout.Number())
 	if err != nil {
@@ -154,7 +158,8 @@ func (m *Mesh) removeRoutes() error {
 	return failed
 }
 
-// removeCgroups ends what still runs in the Pods' cgroups. Slices are stopped too: systemd would keep them in its list.
+// removeCgroups ends the processes in the Pods' cgroups and removes these. It also stops the slice, which systemd
+// would otherwise keep in its list.
 func (m *Mesh) removeCgroups(ctx context.Context) error {
 	if m.State.CgroupDriver != plan.Systemd {
 		return host.RemoveCgroups(ctx, m.Layout.CgroupRoot())

@@ -16,8 +16,8 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// follow asks the mesh of a machine that has joined, once, whom it trusts now and where it is. Where the mesh does not
-// answer, the machine goes on with what it knows.
+// follow asks the mesh, once, which authorities it trusts now and at which URL it is, if this machine has joined.
+// If the mesh does not answer, the machine keeps what it knows.
 func (w *worker) follow(ctx context.Context, joined bool) error {
 	if w.asked {
 		return nil
@@ -49,7 +49,7 @@ func (w *worker) follow(ctx context.Context, joined bool) error {
 	return nil
 }
 
-// authorities are those by which the machine knows its mesh, in PEM; nil before it does.
+// authorities returns the authorities by which the machine recognises its mesh, in PEM; nil before it has any.
 func (m *Mesh) authorities() ([]byte, error) {
 	bundle, err := os.ReadFile(m.Layout.PKI("ca.crt"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -61,8 +61,8 @@ func (m *Mesh) authorities() ([]byte, error) {
 	return bundle, nil
 }
 
-// report tells the mesh, once it is so, that this machine follows the authority that signs: the agent has read the
-// bundle when it was started, and then asks for a client certificate of that authority.
+// report waits until this machine follows the authority that signs and then reports it to the mesh: the agent has
+// read the bundle at its start, and then requests a client certificate of that authority.
 func (w *worker) report(ctx context.Context) error {
 	client, err := w.Client()
 	if err != nil {
@@ -81,7 +81,7 @@ func (w *worker) report(ctx context.Context) error {
 	})
 }
 
-// tell says it on the Node, if it is so.
+// tell annotates the Node with the authority, if the agent's certificate is signed by it.
 func (w *worker) tell(ctx context.Context, client kubernetes.Interface, authority string) error {
 	name := w.State.Nodes[0].Name
 	file := plan.WorkerClientCertificate(name)

@@ -17,19 +17,19 @@ import (
 	"keelson.dev/cli/internal/state"
 )
 
-// UnfitError says why nothing was done.
+// UnfitError lists the problems because of which nothing was changed.
 type UnfitError struct{ Problems []string }
 
-// Error has one line for each problem.
+// Error returns a text with one line for each problem.
 func (e *UnfitError) Error() string {
 	return "nothing was changed:\n  " + strings.Join(e.Problems, "\n  ")
 }
 
-// Init makes this machine a mesh whose daemons are units, or brings it up to date, and waits until its node is ready.
-// What a run that was cut off has left is taken up where it is.
+// Init makes this machine a mesh whose daemons are units, or updates it, and waits until its node is ready. It
+// resumes an interrupted run.
 func Init(ctx context.Context, m *Mesh, options Options) error {
 	options.Nodes, options.CgroupDriver = 1, m.cgroupDriver()
-	// All that can be known beforehand is looked at before anything is written.
+	// Everything that can be known beforehand is checked before anything is written.
 	if err := m.check(ctx, options, m.settle); err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func Init(ctx context.Context, m *Mesh, options Options) error {
 	return m.install(ctx, options, tiers)
 }
 
-// install has the units run, tier by tier, gives their node its images, and waits until that is ready.
+// install writes and starts the units, tier by tier, imports the images and waits until the node is ready.
 func (m *Mesh) install(ctx context.Context, options Options, tiers [][]plan.Unit) error {
 	if err := m.convergeUnits(ctx, slices.Concat(tiers...)); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (m *Mesh) install(ctx context.Context, options Options, tiers [][]plan.Unit
 	return m.step(ctx, "waiting for the node "+m.State.Nodes[0].Name, m.awaitNode)
 }
 
-// settle is the settling of keel init.
+// settle is the settling for keel init.
 func (m *Mesh) settle(ctx context.Context, options Options) error {
 	var err error
 	m.State, err = state.Load(m.Layout)
@@ -102,7 +102,7 @@ func (m *Mesh) settle(ctx context.Context, options Options) error {
 	return m.decide(options, active)
 }
 
-// nodeName is that of the record, or the one asked for, or the machine's.
+// nodeName returns the node's name from the record, or else the requested name, or else the machine's host name.
 func (m *Mesh) nodeName(asked string) (string, error) {
 	if len(m.State.Nodes) > 0 {
 		recorded := m.State.Nodes[0].Name
@@ -128,7 +128,7 @@ func (m *Mesh) nodeName(asked string) (string, error) {
 	return asked, m.Layout.ValidateNode(asked)
 }
 
-// activeProcesses are those whose unit runs.
+// activeProcesses returns the processes whose unit runs.
 func (m *Mesh) activeProcesses(ctx context.Context, node string) ([]string, error) {
 	var active []string
 	states, err := m.units().States(ctx, plan.UnitNames())
@@ -143,7 +143,8 @@ func (m *Mesh) activeProcesses(ctx context.Context, node string) ([]string, erro
 	return active, nil
 }
 
-// prepareUnits records what the mesh keeps, makes all that its processes find on their start, and renders the units.
+// prepareUnits records the mesh's settings, makes everything that its processes need at their start, and renders
+// the units.
 func (m *Mesh) prepareUnits(ctx context.Context, options Options, settle settling, prepare func(Options) error,
 ) ([][]plan.Unit, error) {
 	unlock, err := state.LockMachine(ctx)
@@ -154,7 +155,7 @@ func (m *Mesh) prepareUnits(ctx context.Context, options Options, settle settlin
 	if err := settle(ctx, options); err != nil {
 		return nil, err
 	}
-	// It is recorded before anything of it exists.
+	// The record is written before anything that it describes exists.
 	if err := m.State.Save(m.Layout); err != nil {
 		return nil, err
 	}
@@ -169,7 +170,7 @@ func (m *Mesh) prepareUnits(ctx context.Context, options Options, settle settlin
 	return m.renderUnits(options.Programs, options.LogLevel)
 }
 
-// renderUnits renders the units of the mesh by the files that are there now.
+// renderUnits renders the units of the mesh for the present files.
 func (m *Mesh) renderUnits(programs, logLevel string) ([][]plan.Unit, error) {
 	input, err := m.processInput(programs, logLevel)
 	if err != nil {

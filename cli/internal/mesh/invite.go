@@ -14,7 +14,8 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// Invite lets machines join the mesh, or brings what lets them up to date. It tells whether they could before.
+// Invite installs or updates the objects that let machines join the mesh. It reports whether machines could join
+// before.
 func (m *Mesh) Invite(ctx context.Context) (before bool, err error) {
 	client, err := m.DynamicClient()
 	if err != nil {
@@ -43,7 +44,7 @@ func (m *Mesh) Invite(ctx context.Context) (before bool, err error) {
 	return before, err
 }
 
-// JoinCommand makes a token that is good for a time and returns by what a machine joins with it.
+// JoinCommand creates a token with a limited life and returns the command with which a machine joins.
 func (m *Mesh) JoinCommand(ctx context.Context, life time.Duration, description string) (token discovery.Token,
 	command string, err error) {
 	client, err := m.Client()
@@ -64,7 +65,7 @@ func (m *Mesh) JoinCommand(ctx context.Context, life time.Duration, description 
 	return token, invite.JoinCommand(address, token, pins), nil
 }
 
-// joinAddress is the HOST:PORT at which other machines reach the apiserver.
+// joinAddress returns the HOST:PORT at which other machines reach the apiserver.
 func (m *Mesh) joinAddress() (string, error) {
 	if !m.State.Units {
 		return "", errors.New("machines join a mesh of keel init; keel up has all of its nodes on one machine")
@@ -79,7 +80,7 @@ func (m *Mesh) joinAddress() (string, error) {
 	return net.JoinHostPort(advertise.String(), strconv.Itoa(m.State.Ports[plan.APIServer])), nil
 }
 
-// pins are the hashes of the authorities that the mesh trusts.
+// pins returns the hashes of the authorities that the mesh trusts.
 func (m *Mesh) pins() ([]string, error) {
 	bundle, err := os.ReadFile(m.Layout.PKI("ca.crt"))
 	if err != nil {
