@@ -18,14 +18,15 @@ import (
 	"keelson.dev/cli/internal/state"
 )
 
-// Joining is what a machine joins a mesh by.
+// Joining holds what a machine needs to join a mesh.
 type Joining struct {
-	// Address is where the apiserver is asked at first, Token and Pins are why it is believed. Without an address the
-	// machine is brought up to date that has joined already.
+	// Address is the apiserver's address for the first request; Token and Pins authenticate it. Without an
+	// address, a machine that has already joined is updated.
 	Address string
 	Token   discovery.Token
 	Pins    []string
-	// ControlPlane tells that the machine gets an apiserver and a copy of the store; Key opens what it needs for that.
+	// ControlPlane is set if the machine gets an apiserver and a copy of the store; Key decrypts the files that it
+	// needs for them.
 	ControlPlane bool
 	Key          invite.Key
 	// NodeIP is the node's address; the zero Addr leaves the choice to the plan.
@@ -35,18 +36,18 @@ type Joining struct {
 // worker is a machine that joins a mesh.
 type worker struct {
 	*Mesh
-	// found is the mesh that was asked for, once it has answered.
+	// found describes the requested mesh, once it has answered.
 	found *discovery.Mesh
-	// trusts are the authorities, in PEM, by which a machine that has joined before knows its mesh, and server is the
-	// URL at which the mesh says that it is now; empty where it does not say. asked reports whether the mesh was asked
-	// for both, or is not to be.
+	// trusts are the authorities, in PEM, by which a machine that has joined before recognises its mesh; server is
+	// the URL that the mesh now gives for itself, or empty. asked is set once the mesh was asked for both, or if
+	// it must not be asked.
 	trusts []byte
 	server string
 	asked  bool
 }
 
-// Join makes this machine a node of a mesh that another machine runs, or brings it up to date, and waits until the node
-// is ready. What a run that was cut off has left is taken up where it is.
+// Join makes this machine a node of a mesh that another machine runs, or updates it, and waits until the node is
+// ready. It resumes an interrupted run.
 func Join(ctx context.Context, m *Mesh, options Options) error {
 	options.Nodes, options.CgroupDriver = 1, m.cgroupDriver()
 	recorded, err := state.Load(m.Layout)
@@ -57,7 +58,7 @@ func Join(ctx context.Context, m *Mesh, options Options) error {
 		return joinControlPlane(ctx, m, options)
 	}
 	w := &worker{Mesh: m}
-	// All that can be known beforehand is looked at before anything is written.
+	// Everything that can be known beforehand is checked before anything is written.
 	if err := m.check(ctx, options, w.settle); err != nil {
 		return err
 	}
@@ -73,17 +74,17 @@ func Join(ctx context.Context, m *Mesh, options Options) error {
 	if err := m.install(ctx, options, tiers); err != nil {
 		return err
 	}
-	// The agent goes on by its certificate: nobody has to find the token here.
+	// The agent now uses its certificate, so the token must not stay on this machine.
 	if err := os.Remove(m.workerFiles().BootstrapKubeconfig()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("removing the token: %w", err)
 	}
 	return w.report(ctx)
 }
 
-// workerFiles are those of the only node.
+// workerFiles returns the files of the only node.
 func (m *Mesh) workerFiles() plan.NodeLayout { return m.Layout.Node(m.State.Nodes[0].Name) }
 
-// joined tells whether the agent has had a certificate.
+// joined reports whether the agent has received a certificate.
 func (m *Mesh) joined() bool {
 	if len(m.State.Nodes) == 0 {
 		return false
@@ -92,7 +93,7 @@ func (m *Mesh) joined() bool {
 	return err == nil
 }
 
-// settle is the settling of keel join.
+// settle is the settling for keel join.
 func (w *worker) settle(ctx context.Context, options Options) error {
 	var err error
 	w.State, err = state.Load(w.Layout)
@@ -134,7 +135,8 @@ func (w *worker) settle(ctx context.Context, options Options) error {
 	return w.decide(options, active)
 }
 
-// expectWorker refuses a machine that is more than a worker, and one whose containers would need other cgroups.
+// expectWorker returns an error if the machine is not just a worker, or if its containers need another cgroup
+// driver.
 func (w *worker) expectWorker() error {
 	if w.State.ControlPlane {
 		return fmt.Errorf("--data-dir: %s is of a machine that has joined the control plane: leave address and token "+
@@ -146,13 +148,13 @@ func (w *worker) expectWorker() error {
 	return w.checkDriver()
 }
 
-// ownMesh says that the machine has a mesh of its own.
+// ownMesh returns the error that the machine has its own mesh.
 func (w *worker) ownMesh() error {
 	return fmt.Errorf("--data-dir: %s holds a mesh of this machine's own: end it (keel reset, keel down) and remove "+
 		"the folder, or choose another one", w.Layout.Dir)
 }
 
-// find asks for the mesh, once, unless nothing is asked for.
+// find fetches the mesh's description, once; without an address it fetches nothing.
 func (w *worker) find(ctx context.Context, asked *Joining, joined bool) error {
 	switch {
 	case w.found != nil:
@@ -174,7 +176,7 @@ func (w *worker) find(ctx context.Context, asked *Joining, joined bool) error {
 	return nil
 }
 
-// adopt takes over what the mesh says of its nodes, unless the machine is of another mesh.
+// adopt takes over the mesh's settings for nodes, unless the machine belongs to another mesh.
 func (w *worker) adopt(options *Options) error {
 	if err := w.sameMesh(w.trusts); err != nil {
 		return err
@@ -184,7 +186,8 @@ func (w *worker) adopt(options *Options) error {
 	return nil
 }
 
-// sameMesh refuses another mesh than the one of whose authorities the machine knows; none before it has joined.
+// sameMesh returns an error if the found mesh shares no authority with own, the authorities that the machine
+// trusts; own is empty before it has joined.
 func (w *worker) sameMesh(own []byte) error {
 	if len(own) > 0 && !discovery.ShareAuthority(own, w.found.CA) {
 		return fmt.Errorf("--data-dir: %s is of %s: keel reset ends it; remove the folder then", w.Layout.Dir,
@@ -193,7 +196,7 @@ func (w *worker) sameMesh(own []byte) error {
 	return nil
 }
 
-// ofAnother says of which mesh the machine is, when it is not the one that was asked for.
+// ofAnother describes the mesh to which the machine belongs, if that is not the requested one.
 func (w *worker) ofAnother() string {
 	if w.State.Worker() {
 		return "a worker of another mesh, which was at " + w.State.Server
@@ -201,7 +204,7 @@ func (w *worker) ofAnother() string {
 	return "a machine of the control plane of another mesh"
 }
 
-// adoptSettings takes over how the mesh's nodes are to be.
+// adoptSettings takes over the mesh's settings for nodes.
 func (w *worker) adoptSettings(options *Options) {
 	given := w.found.Settings
 	w.State.VXLAN = given.VXLAN
@@ -210,7 +213,7 @@ func (w *worker) adoptSettings(options *Options) {
 	options.DNS, options.Domain = given.DNS, given.Domain
 }
 
-// checkName keeps another machine of the mesh from losing its name to this one.
+// checkName prevents this machine from taking the name of a live node of the mesh.
 func (w *worker) checkName(ctx context.Context, name string, joined bool) error {
 	if w.found == nil || joined {
 		return nil
@@ -226,7 +229,7 @@ func (w *worker) checkName(ctx context.Context, name string, joined bool) error 
 	return nil
 }
 
-// decideAddressTowards records the node's address, by which a worker reaches the mesh.
+// decideAddressTowards records the node's address, from which a worker reaches the mesh.
 func (w *worker) decideAddressTowards(ctx context.Context, asked netip.Addr) error {
 	server, err := url.Parse(w.State.Server)
 	if err != nil {
@@ -235,8 +238,8 @@ func (w *worker) decideAddressTowards(ctx context.Context, asked netip.Addr) err
 	return w.decideNodeAddress(ctx, asked, server.Host)
 }
 
-// decideNodeAddress records the node's address, by which the machine reaches the apiserver at HOST:PORT; where its own
-// apiserver listens, on every address, a worker has none.
+// decideNodeAddress records the node's address, from which the machine reaches the apiserver at HOST:PORT. It also
+// sets the machine's own apiserver to listen on every address; a worker has no apiserver.
 func (w *worker) decideNodeAddress(ctx context.Context, asked netip.Addr, server string) (err error) {
 	in := plan.NodeAddressInput{Asked: asked}
 	in.Recorded, _ = netip.ParseAddr(w.State.Advertise) // a new worker has none
@@ -256,7 +259,7 @@ func (w *worker) decideNodeAddress(ctx context.Context, asked netip.Addr, server
 	return nil
 }
 
-// prepare makes what the processes find on their start.
+// prepare makes the files and networks that the processes need at their start.
 func (w *worker) prepare(options Options) error {
 	bundle := w.trusts
 	if w.found != nil {

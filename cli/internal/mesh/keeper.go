@@ -15,30 +15,30 @@ import (
 
 // Units runs the units of a mesh, as packages systemd and supervise do.
 type Units interface {
-	// Name is who that is.
+	// Name is the name of the program that runs them.
 	Name() string
-	// Files reads the files of units. One that is not there is left out; a link is shown as where it leads.
+	// Files reads the files of units. A missing file is left out; for a link it returns the target.
 	Files(names []string) (map[string]string, error)
 	Write(name, content string) error
 	Remove(names []string) error
-	// Reload has the files of units read.
+	// Reload makes the runner read the files of units.
 	Reload(ctx context.Context) error
 	States(ctx context.Context, names []string) (map[string]unit.State, error)
-	// Replaced reports whether a process runs and the program at that path is another file by now.
+	// Replaced reports whether a process runs and the program at that path has been replaced since.
 	Replaced(pid int, program string) bool
-	// Enable has units start with the machine, or at least again when they end. Disable undoes it.
+	// Enable makes units start with the machine, or at least restart when they end. Disable undoes it.
 	Enable(ctx context.Context, names ...string) error
 	Disable(ctx context.Context, names ...string) error
-	// Restart starts units, anew where they run. Stop returns when their processes are gone.
+	// Restart starts units and restarts those that run. Stop returns when their processes are gone.
 	Restart(ctx context.Context, names ...string) error
 	Stop(ctx context.Context, names ...string) error
-	// Forget drops what is remembered of units that are no more.
+	// Forget drops the recorded state of removed units.
 	Forget(ctx context.Context, names ...string) error
-	// Log is the file of what a unit's process writes, or the command that shows it.
+	// Log is the log file of a unit's process, or the command that shows the log.
 	Log(name string) string
 }
 
-// units is what runs the units of the mesh.
+// units returns the runner of the mesh's units.
 func (m *Mesh) units() Units {
 	if m.Units == nil && systemd.Runs() {
 		m.Units = systemd.Host()
@@ -49,11 +49,11 @@ func (m *Mesh) units() Units {
 	return m.Units
 }
 
-// self is this program's file.
+// self returns the path of this program.
 func self() string {
 	path, err := os.Executable()
 	if err != nil {
-		return "keel" // what is then started by it says what is wrong
+		return "keel" // starting it then reports what is wrong
 	}
 	return path
 }
@@ -64,7 +64,7 @@ func (m *Mesh) underSystemd() bool {
 	return under
 }
 
-// cgroupDriver is who keeps the cgroups of Pods where units run the mesh.
+// cgroupDriver returns the driver of the Pods' cgroups for a mesh that units run.
 func (m *Mesh) cgroupDriver() string {
 	if m.underSystemd() {
 		return plan.Systemd
@@ -72,7 +72,7 @@ func (m *Mesh) cgroupDriver() string {
 	return plan.Cgroupfs
 }
 
-// checkDriver keeps a mesh of systemd's from being run by keel itself, and the other way about.
+// checkDriver returns an error if systemd made the mesh and keel itself would run it, or vice versa.
 func (m *Mesh) checkDriver() error {
 	if recorded := m.State.CgroupDriver; recorded != "" && recorded != m.cgroupDriver() {
 		return fmt.Errorf("--data-dir: what is in %s was made with the cgroup driver %s, for which systemd %s the "+
@@ -82,7 +82,8 @@ func (m *Mesh) checkDriver() error {
 	return nil
 }
 
-// Keeper says who starts the daemons again, after they have ended and with the machine.
+// Keeper returns a text that says what restarts the daemons after they have ended, and what starts them with the
+// machine.
 func (m *Mesh) Keeper() string {
 	if m.underSystemd() {
 		return "systemd starts it with the machine (systemctl status 'keelson-*')"
@@ -91,7 +92,8 @@ func (m *Mesh) Keeper() string {
 		self() + " supervise --data-dir=" + m.Layout.Dir
 }
 
-// Supervise starts again what has ended of a mesh on a machine without systemd, until ctx ends; its daemons go on then.
+// Supervise restarts the ended daemons of a mesh on a machine without systemd until ctx ends; the daemons keep
+// running then.
 func Supervise(ctx context.Context, m *Mesh) error {
 	if m.underSystemd() {
 		return errors.New("systemd runs this machine, and with it the units of keel init and keel join")
@@ -103,12 +105,12 @@ func Supervise(ctx context.Context, m *Mesh) error {
 	if err != nil {
 		return err
 	}
-	// They have gone with the machine's last boot.
+	// The claims were lost at the machine's last boot.
 	if err := m.claimRanges(); err != nil {
 		return err
 	}
 	return supervise.New(m.Layout, self()).Run(ctx, m.Out)
 }
 
-// Log is the file of what a daemon writes, or the command that shows it.
+// Log returns the log file of a daemon, or the command that shows the log.
 func (m *Mesh) Log(process string) string { return m.units().Log(plan.UnitName(process)) }

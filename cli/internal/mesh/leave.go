@@ -17,17 +17,17 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// leaveGrace is how long the program that leaves the store may take to end once it was told to.
+// leaveGrace is how long the program that leaves the store may take to end after SIGTERM.
 const leaveGrace = 10 * time.Second
 
-// sharesStore tells whether this machine may have the store together with others.
+// sharesStore reports whether this machine may share the store with others.
 func (m *Mesh) sharesStore(own []string) bool {
 	_, err := os.Stat(filepath.Join(m.Layout.APIServer(), "etcd"))
 	return m.State.Ports[plan.StorePort] != 0 && err == nil && slices.Contains(own, plan.UnitName(plan.APIServer))
 }
 
-// leaveStore takes this machine out of those that have the store, while its apiserver runs. Where no other has it, the
-// store stays.
+// leaveStore removes this machine from the members of the store, while its apiserver runs. If no other machine has
+// the store, it stays.
 func (m *Mesh) leaveStore(ctx context.Context) error {
 	return m.step(ctx, "leaving the other machines that have the store, if there are any",
 		func(ctx context.Context) error {
@@ -45,13 +45,13 @@ func (m *Mesh) leaveStore(ctx context.Context) error {
 			if len(done.Peers) == 0 {
 				return nil
 			}
-			// By these it comes back, rather than begin a store of its own.
+			// With these peers it rejoins the store instead of creating a new one.
 			m.State.StorePeers = done.Peers
 			return m.State.Save(m.Layout)
 		})
 }
 
-// retireStore puts a store aside that has left others, once nobody has it open.
+// retireStore moves a store aside that has left the others, once no process has it open.
 func (m *Mesh) retireStore(ctx context.Context) error {
 	aside, err := m.askStore(ctx, "retire")
 	if err == nil && len(aside) > 0 {
@@ -60,7 +60,7 @@ func (m *Mesh) retireStore(ctx context.Context) error {
 	return err
 }
 
-// askStore has the apiserver's program do what it alone can.
+// askStore runs a store command of the apiserver's program and returns its output.
 func (m *Mesh) askStore(ctx context.Context, command ...string) ([]byte, error) {
 	unit := plan.UnitName(plan.APIServer)
 	files, err := m.units().Files([]string{unit})

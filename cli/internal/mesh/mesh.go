@@ -20,14 +20,14 @@ import (
 	"keelson.dev/cli/internal/state"
 )
 
-// Mesh is a data directory and what is known of it.
+// Mesh is a data directory and what is known about its mesh.
 type Mesh struct {
 	Layout plan.Layout
 	State  *state.State
 	Out    io.Writer
-	// Units is what runs the units of the mesh; nil for what this machine has: systemd, or keel itself without it.
+	// Units runs the units of the mesh; nil means systemd if it runs this machine, and keel itself otherwise.
 	Units Units
-	// Addresses are the machine's IPv4 addresses; nil for those that the kernel has now.
+	// Addresses are the machine's IPv4 addresses; nil means the addresses that the kernel has now.
 	Addresses []netip.Addr
 }
 
@@ -44,7 +44,7 @@ func Open(dataDir string, out io.Writer) (*Mesh, error) {
 	return m, nil
 }
 
-// OpenMachine reads the record of what this machine has of a mesh, be it a worker alone.
+// OpenMachine reads the record of this machine's part of a mesh, also on a worker.
 func OpenMachine(dataDir string, out io.Writer) (*Mesh, error) {
 	layout, err := LayoutOf(dataDir)
 	if err != nil {
@@ -60,7 +60,8 @@ func OpenMachine(dataDir string, out io.Writer) (*Mesh, error) {
 	return &Mesh{Layout: layout, State: recorded, Out: out}, nil
 }
 
-// LayoutOf makes the data directory's path absolute, links resolved where it exists: one directory, one mesh.
+// LayoutOf makes the data directory's path absolute and resolves links if it exists, so that each directory has
+// one mesh.
 func LayoutOf(dataDir string) (plan.Layout, error) {
 	absolute, err := filepath.Abs(dataDir)
 	if err != nil {
@@ -76,25 +77,25 @@ func LayoutOf(dataDir string) (plan.Layout, error) {
 // say prints a line of progress.
 func (m *Mesh) say(format string, args ...any) { fmt.Fprintf(m.Out, format+"\n", args...) }
 
-// sayLeft tells what others have changed of what keel installs, and keel has left alone.
+// sayLeft prints the objects that keel installs and has not updated because others have changed them.
 func (m *Mesh) sayLeft(names []string) {
 	if len(names) > 0 {
 		m.say("    left as others have changed it: %s", strings.Join(names, ", "))
 	}
 }
 
-// Part heads what is printed of a part of the command, and does it.
+// Part prints a heading for a part of the command and runs it.
 func (m *Mesh) Part(ctx context.Context, what string, do func(context.Context) error) error {
 	m.say("==> %s", what)
 	return within(ctx, what, do)
 }
 
-// step prints what is done and, once it is, how long it took.
+// step prints what it runs and, at the end, how long that took.
 func (m *Mesh) step(ctx context.Context, what string, do func(context.Context) error) error {
 	return m.always(what, func() error { return within(ctx, what, do) })
 }
 
-// within does nothing once ctx has ended, and says of what has failed after that what it was part of.
+// within does nothing if ctx has ended; it adds the step's name to an error that comes after ctx has ended.
 func within(ctx context.Context, what string, do func(context.Context) error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: not begun: %w", what, context.Cause(ctx))
@@ -106,7 +107,7 @@ func within(ctx context.Context, what string, do func(context.Context) error) er
 	return err
 }
 
-// always is a step that is taken even when the time is over.
+// always is a step that runs even after the deadline.
 func (m *Mesh) always(what string, do func() error) error {
 	fmt.Fprintf(m.Out, "==> %s ... ", what)
 	start := time.Now()
@@ -118,10 +119,11 @@ func (m *Mesh) always(what string, do func() error) error {
 	return nil
 }
 
-// TLSClient presents the operator's certificate and trusts the mesh's CA alone.
+// TLSClient returns a configuration with the operator's certificate that trusts only the mesh's CA.
 func (m *Mesh) TLSClient() (*tls.Config, error) {
 	if m.State.Worker() {
-		// Only whether the agent is ready is asked, at loopback; what it shows there it has made in memory.
+		// It only asks, over loopback, whether the agent is ready; the agent made the certificate that it shows
+		// there in memory.
 		return &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, nil //nolint:gosec // as said
 	}
 	pair, err := tls.LoadX509KeyPair(m.Layout.PKI(plan.AdminCertificate+".crt"),
@@ -138,7 +140,7 @@ func (m *Mesh) TLSClient() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
 }
 
-// readiness returns the check of a process.
+// readiness returns the readiness check of a process.
 func (m *Mesh) readiness(client *http.Client, process plan.Process) func(context.Context) error {
 	if nodeName, ok := plan.NodeOfContainerd(process.Name); ok {
 		return func(ctx context.Context) error { return node.CheckRuntime(ctx, m.Layout.Node(nodeName)) }
@@ -166,7 +168,7 @@ func (m *Mesh) readiness(client *http.Client, process plan.Process) func(context
 	}
 }
 
-// processInput is what the plan of the processes needs, from the record.
+// processInput returns the input for the plan of the processes, from the record.
 func (m *Mesh) processInput(programs, logLevel string) (plan.ProcessInput, error) {
 	bind, advertise, err := m.addresses()
 	return plan.ProcessInput{
@@ -179,13 +181,13 @@ func (m *Mesh) processInput(programs, logLevel string) (plan.ProcessInput, error
 	}, err
 }
 
-// Network is what is done of the mesh's network, and what can be waited for.
+// Network says what keel does for the mesh's network, and what it can wait for.
 func (m *Mesh) Network() plan.Network {
 	return plan.DecideNetwork(plan.NetworkInput{PodNetwork: m.State.PodNetwork, ServiceProxy: m.State.ServiceProxy,
 		Nodes: len(m.State.Nodes)})
 }
 
-// SayWhatOthersBring says what Pods, or names, wait for that others install.
+// SayWhatOthersBring prints which software others have to install before Pods start or Services work.
 func (m *Mesh) SayWhatOthersBring(programs string) {
 	switch network := m.Network(); {
 	case len(m.State.Nodes) == 0 || network.Names:
@@ -197,7 +199,7 @@ func (m *Mesh) SayWhatOthersBring(programs string) {
 	}
 }
 
-// ServerURL is where this machine's clients reach the apiserver.
+// ServerURL returns the URL at which this machine's clients reach the apiserver.
 func (m *Mesh) ServerURL() string {
 	input, err := m.processInput("", "")
 	if err != nil {
@@ -206,7 +208,7 @@ func (m *Mesh) ServerURL() string {
 	return input.ServerURL()
 }
 
-// StatusAddress is where a process answers about itself.
+// StatusAddress returns the address at which a process serves its status.
 func (m *Mesh) StatusAddress(process string) string {
 	input, err := m.processInput("", "")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// prepareNodes makes the nodes beside the machine, sets the network between them up and writes each one's
-// configuration. The network of their Pods is the nodeagents' part.
+// prepareNodes creates the nodes besides the machine, sets up the network between them and writes each node's
+// configuration. The nodeagents set up the Pod network.
 func (m *Mesh) prepareNodes(options Options) error {
 	if !m.State.Units {
 		if err := host.EnsureHosts(m.Layout, m.State.NodeNames()); err != nil {
@@ -75,20 +75,21 @@ func (m *Mesh) prepareNetworks() error {
 		return nil
 	}
 	if err := host.SetNetworkRules(m.Layout.NetworkTable(), ranges.Nodes, ranges.Pod); err != nil {
-		// Without them Pods still reach each other and the machine, which is all that most work on one machine needs.
+		// Without the rules, Pods still reach each other and the machine, which is enough for most work on one
+		// machine.
 		m.say("\n    Pods of further nodes cannot reach beyond this machine: %v", err)
 	}
 	return nil
 }
 
-// claimRanges has other meshes of the machine see the ranges of this one.
+// claimRanges makes the ranges of this mesh visible to other meshes on the machine.
 func (m *Mesh) claimRanges() error {
 	ranges := m.State.Ranges
 	return host.ClaimRanges(m.Layout.Number(), slices.Concat(ranges.Pod.Networks(), ranges.Service.Networks(),
 		ranges.Nodes.Networks())...)
 }
 
-// claimForUnits does so where no unit of systemd's tells of them.
+// claimForUnits claims the ranges unless systemd runs the units, in whose files other meshes find them.
 func (m *Mesh) claimForUnits() error {
 	if m.underSystemd() {
 		return nil
@@ -96,7 +97,7 @@ func (m *Mesh) claimForUnits() error {
 	return m.claimRanges()
 }
 
-// nodeNetworks are those of all nodes but the first, which is on the machine itself.
+// nodeNetworks returns the networks of all nodes but the first, which is the machine itself.
 func (m *Mesh) nodeNetworks() ([]host.NodeNetwork, error) {
 	between := m.State.Ranges.Nodes
 	if !between.IsValid() {
@@ -120,7 +121,7 @@ func (m *Mesh) nodeNetworks() ([]host.NodeNetwork, error) {
 	return networks, nil
 }
 
-// addressesBetween are those of the node at an index, one in each network between the nodes.
+// addressesBetween returns the addresses of the node at an index, one in each network between the nodes.
 func addressesBetween(between plan.Range, index int) (addresses []netip.Prefix) {
 	for _, network := range between.Networks() {
 		addresses = append(addresses, netip.PrefixFrom(plan.NodeAddress(network, index), network.Bits()))
@@ -132,7 +133,7 @@ func (m *Mesh) importImages(ctx context.Context, options Options) error {
 	return m.step(ctx, "importing images", func(ctx context.Context) error { return m.importArchives(ctx, options) })
 }
 
-// importArchives gives every node the archives that it does not have, the nodes side by side.
+// importArchives imports into every node the archives that it does not have, concurrently.
 func (m *Mesh) importArchives(ctx context.Context, options Options) error {
 	archives, err := node.Archives(options.Images)
 	if err != nil {
@@ -167,7 +168,8 @@ func (m *Mesh) importInto(ctx context.Context, index int, programs string, archi
 	if len(due) == 0 {
 		return nil
 	}
-	// containerd syncs its records but not what it unpacks: after a power cut, programs would be empty files.
+	// containerd syncs its records but not the files that it unpacks: after a power cut, programs would be empty
+	// files.
 	if err := host.SyncFilesystem(ctx, files.Containerd("root")); err != nil {
 		return err
 	}
@@ -177,8 +179,8 @@ func (m *Mesh) importInto(ctx context.Context, index int, programs string, archi
 	return nil
 }
 
-// RunningPods tells which Pods have a container that runs on one of the mesh's nodes, by UID. The API may say so of
-// Pods of an earlier run, until their nodeagent has looked.
+// RunningPods returns the UIDs of the Pods that have a running container on one of the mesh's nodes. The API may
+// still report Pods of an earlier run as running until their nodeagent has checked.
 func (m *Mesh) RunningPods(ctx context.Context) (map[types.UID]bool, error) {
 	running := map[types.UID]bool{}
 	for _, n := range m.State.Nodes {

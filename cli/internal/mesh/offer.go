@@ -15,17 +15,17 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// Offer is what one machine joins the control plane by.
+// Offer holds what one machine needs to join the control plane.
 type Offer struct {
 	Token discovery.Token
 	Key   invite.Key
-	// Command is what is typed there.
+	// Command is the command to run on that machine.
 	Command string
-	// Flags are those of the operator's own that the apiserver here runs with, and the other one is not given.
+	// Flags are the flags that the operator has added to the apiserver here; the new machine does not get them.
 	Flags []string
 }
 
-// Offer makes what one machine joins the control plane by, good for a time.
+// Offer creates what one machine needs to join the control plane, with a limited life.
 func (m *Mesh) Offer(ctx context.Context, life time.Duration, description string) (o Offer, err error) {
 	client, err := m.Client()
 	if err != nil {
@@ -50,7 +50,8 @@ func (m *Mesh) Offer(ctx context.Context, life time.Duration, description string
 	return o, nil
 }
 
-// bundle is what this machine shares with others of the control plane, and the flags that it does not.
+// bundle returns what this machine shares with others of the control plane, and the apiserver flags that it does
+// not share.
 func (m *Mesh) bundle(ctx context.Context) (b invite.Bundle, flags []string, err error) {
 	input, err := m.processInput("", "")
 	if err != nil {
@@ -80,7 +81,7 @@ func (m *Mesh) bundle(ctx context.Context) (b invite.Bundle, flags []string, err
 	return b, foreign.Flags, nil
 }
 
-// ofLog tells the flag that is each run's own.
+// ofLog reports whether the argument is the log level, which each run of keel chooses.
 func ofLog(arg string) bool { return strings.HasPrefix(arg, "--log-level=") }
 
 // commandLine reads the arguments of a process, without its program.

@@ -21,17 +21,19 @@ import (
 )
 
 const (
-	// rootCA is the ConfigMap by which Pods know the apiserver, rootCAKey where in it.
+	// rootCA is the ConfigMap with the authorities by which Pods verify the apiserver, rootCAKey their key in it.
 	rootCA, rootCAKey = "kube-root-ca.crt", "ca.crt"
-	// reachedWithin is how long an apiserver may take that is just being started.
+	// reachedWithin is how long an apiserver that is starting may take to answer.
 	reachedWithin = 30 * time.Second
-	// publishedWithin is how long the publisher has: its Lease may be of one that has just ended.
+	// publishedWithin is how long the publisher may take: its Lease may still belong to a process that has just
+	// ended.
 	publishedWithin = 2 * time.Minute
-	// servingTimeout bounds a look at what a node shows.
+	// servingTimeout limits how long reading a node's serving certificate may take.
 	servingTimeout = 10 * time.Second
 )
 
-// apiOthers are the others of a real mesh. Connections are made anew each time: what they trust changes.
+// apiOthers implements others for a real mesh. It opens new connections each time, because the trusted authorities
+// change.
 type apiOthers struct{ *Mesh }
 
 func (o *apiOthers) reach(ctx context.Context) error {
@@ -93,7 +95,7 @@ func (o *apiOthers) publish(ctx context.Context, pins []string) error {
 	})
 }
 
-// publishedRoot is by whom Pods know the apiserver.
+// publishedRoot returns the pins of the authorities by which Pods verify the apiserver.
 func publishedRoot(ctx context.Context, client kubernetes.Interface) ([]string, error) {
 	published, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, rootCA, metav1.GetOptions{})
 	if err != nil {
@@ -118,7 +120,7 @@ func (o *apiOthers) followers(ctx context.Context) ([]plan.Follower, error) {
 	var followers []plan.Follower
 	for _, node := range nodes.Items {
 		if slices.Contains(o.State.NodeNames(), node.Name) {
-			continue // its certificates are keel's here
+			continue // keel on this machine renews its certificates
 		}
 		follower := plan.Follower{Node: node.Name, Authority: node.Annotations[plan.AuthorityAnnotation]}
 		if shown, err := servingCertificate(ctx, &node); err != nil {
@@ -131,7 +133,7 @@ func (o *apiOthers) followers(ctx context.Context) ([]plan.Follower, error) {
 	return followers, nil
 }
 
-// signerOf is which authority has signed a certificate; empty: none of them.
+// signerOf returns the pin of the authority that has signed a certificate; empty if none of them has.
 func signerOf(certificate *x509.Certificate, bundle []*x509.Certificate) string {
 	for _, authority := range bundle {
 		if certificate.CheckSignatureFrom(authority) == nil {
@@ -141,7 +143,7 @@ func signerOf(certificate *x509.Certificate, bundle []*x509.Certificate) string 
 	return ""
 }
 
-// servingCertificate is what the API of a node shows, whoever vouches for it.
+// servingCertificate returns the certificate that the API of a node shows, without verifying it.
 func servingCertificate(ctx context.Context, node *corev1.Node) (*x509.Certificate, error) {
 	address := ""
 	for _, a := range node.Status.Addresses {

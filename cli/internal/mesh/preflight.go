@@ -9,7 +9,7 @@ import (
 	"keelson.dev/cli/internal/state"
 )
 
-// Purpose is the command that a machine is looked at for.
+// Purpose is the command for which a machine is examined.
 type Purpose string
 
 // The commands that start nodes.
@@ -19,11 +19,12 @@ const (
 	ForUp   Purpose = "up"
 )
 
-// Purposes are all of them.
+// Purposes lists all purposes.
 var Purposes = []string{string(ForInit), string(ForJoin), string(ForUp)}
 
-// Preflight looks at the machine as that command would before it writes anything, and changes nothing. Before a machine
-// has joined, it cannot be told whether the mesh's ranges are free on it: the mesh says them.
+// Preflight examines the machine as that command would before it writes anything, and changes nothing. Before a
+// machine has joined, Preflight cannot check whether the mesh's ranges are free on it, because it does not know
+// them.
 func Preflight(ctx context.Context, m *Mesh, options Options, purpose Purpose) Findings {
 	options.CgroupDriver = m.cgroupDriver()
 	settle := m.settle
@@ -40,7 +41,7 @@ func Preflight(ctx context.Context, m *Mesh, options Options, purpose Purpose) F
 	return m.findings(ctx, options, settle)
 }
 
-// settleBeforehand is settle as far as it goes without a mesh that answers.
+// settleBeforehand does the part of settle that needs no answer from the mesh.
 func (w *worker) settleBeforehand(ctx context.Context, options Options) error {
 	var err error
 	if w.State, err = state.Load(w.Layout); err == nil && w.State.Worker() && w.joined() {
@@ -60,7 +61,7 @@ func (w *worker) settleBeforehand(ctx context.Context, options Options) error {
 		return err
 	}
 	w.State.Units, w.State.Nodes = true, []state.Node{{Name: options.NodeName}}
-	w.State.Server = "https://0.0.0.0" // a worker's, of whatever mesh
+	w.State.Server = "https://0.0.0.0" // makes the record one of a worker, of any mesh
 	w.State.BindAddress = netip.IPv4Unspecified().String()
 	w.State.Advertise = w.State.BindAddress
 	if err := w.decideSettings(options); err != nil {
@@ -69,7 +70,7 @@ func (w *worker) settleBeforehand(ctx context.Context, options Options) error {
 	return w.decidePorts(options, active)
 }
 
-// settleChildren is the settling of keel up.
+// settleChildren is the settling for keel up.
 func (m *Mesh) settleChildren(_ context.Context, options Options) error {
 	var err error
 	m.State, err = state.Load(m.Layout)

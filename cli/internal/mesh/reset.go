@@ -12,10 +12,10 @@ import (
 	"keelson.dev/cli/internal/state"
 )
 
-// Reset ends what Init or Join has started: units, Pods, and all that their node has left in the kernel. The data
-// stays, and a later one goes on from it. Processes and Pods are ended even after a step has failed, and a run that was
-// cut off is finished by the next one. A machine that has the store together with others leaves them first; force
-// resets it though it cannot.
+// Reset ends what Init or Join has started: it removes units, Pods, and everything that the node has left in the
+// kernel. The data stays, and a later Init or Join continues from it. Processes and Pods are ended even after a
+// step has failed, and the next run completes an interrupted one. A machine that shares the store leaves it first;
+// force resets the machine without that.
 func Reset(ctx context.Context, m *Mesh, force bool) error {
 	own, err := m.ownUnits()
 	if err != nil {
@@ -48,7 +48,7 @@ func Reset(ctx context.Context, m *Mesh, force bool) error {
 	return nil
 }
 
-// endUnits ends what the units run, once the store's other machines know that this one goes.
+// endUnits stops the units' processes, after this machine has left the store that it shares.
 func (m *Mesh) endUnits(ctx context.Context, own []string, force bool) error {
 	sharing := m.sharesStore(own)
 	if sharing && !force {
@@ -60,14 +60,14 @@ func (m *Mesh) endUnits(ctx context.Context, own []string, force bool) error {
 	if len(own) > 0 {
 		failed = m.units().Disable(ctx, own...)
 	}
-	// A unit whose process may run keeps its file, by which the next Reset knows it.
+	// A unit whose process may still run keeps its file, by which the next Reset finds it.
 	if failed = errors.Join(failed, m.stopUnits(ctx, own)); failed != nil || !sharing {
 		return failed
 	}
 	return m.retireStore(ctx)
 }
 
-// sayReset says what is left. A node may not take itself off the API.
+// sayReset prints what is left. A node is not allowed to delete its own Node object.
 func (m *Mesh) sayReset() {
 	if m.State.ControlPlane {
 		m.say("reset; certificates, images and volumes are kept in %s: keel join goes on from them", m.Layout.Dir)
@@ -85,7 +85,7 @@ func (m *Mesh) sayReset() {
 		m.State.Server, strings.Join(m.State.NodeNames(), " "))
 }
 
-// ownUnits are the units of this mesh that are there, in the order of starting.
+// ownUnits returns the existing units of this mesh, in start order.
 func (m *Mesh) ownUnits() ([]string, error) {
 	files, err := m.units().Files(plan.UnitNames())
 	if err != nil {
@@ -100,7 +100,7 @@ func (m *Mesh) ownUnits() ([]string, error) {
 	return own, nil
 }
 
-// loadForReset reads the record. Where somebody has removed it, what the nodes' folders tell has to do.
+// loadForReset reads the record. If the record has been removed, it takes the nodes' names from their folders.
 func (m *Mesh) loadForReset() error {
 	var err error
 	m.State, err = state.Load(m.Layout)
@@ -121,8 +121,8 @@ func (m *Mesh) loadForReset() error {
 	return err
 }
 
-// stopUnits ends the units' processes and the Pods. The agent goes first, or it would start again what is taken away,
-// and the apiserver last.
+// stopUnits ends the units' processes and the Pods. The agent stops first, or it would restart the Pods that are
+// removed; the apiserver stops last.
 func (m *Mesh) stopUnits(ctx context.Context, own []string) error {
 	stop := func(which func(unit string) bool) error {
 		chosen := slices.DeleteFunc(slices.Clone(own), func(unit string) bool { return !which(unit) })

@@ -16,21 +16,21 @@ type rotation struct {
 	others others
 }
 
-// others are those who follow the mesh's authority without being started anew by keel.
+// others are the parts of a mesh that follow its authority without a restart by keel.
 type others interface {
-	// reach says why the mesh does not answer.
+	// reach returns an error if the mesh does not answer.
 	reach(ctx context.Context) error
-	// controlPlane is where the machines are that have the authority's key and the store.
+	// controlPlane returns the addresses of the machines that have the authority's key and the store.
 	controlPlane(ctx context.Context) ([]string, error)
-	// publish tells machines that join, and Pods, whom the mesh trusts.
+	// publish publishes the trusted authorities to machines that join and to Pods.
 	publish(ctx context.Context, pins []string) error
-	// followers are the nodes of other machines.
+	// followers returns the nodes of other machines.
 	followers(ctx context.Context) ([]plan.Follower, error)
 }
 
-// RotateAuthority replaces the authority of an opened mesh by another one, as far as that goes: until both are trusted
-// and the new one signs, and, if that is wanted, until the new one alone is trusted. Each run takes up what an earlier
-// one has left.
+// RotateAuthority replaces the authority of an opened mesh. It stops when both authorities are trusted and the new
+// one signs; with finish it goes on until only the new one is trusted. Each run continues where an earlier one
+// ended.
 func RotateAuthority(ctx context.Context, m *Mesh, finish bool) error {
 	if m.State.Worker() {
 		return fmt.Errorf("--data-dir: %s is of a worker, which follows the authority of its mesh: run keel certs "+
@@ -44,9 +44,10 @@ func RotateAuthority(ctx context.Context, m *Mesh, finish bool) error {
 	return (&rotation{m, &apiOthers{m}}).run(ctx, finish)
 }
 
-// run has everybody hear of what stands on disk before it writes the next step there: nobody is two steps behind.
+// run makes all processes, machines and Pods follow the files on disk before it writes the next step, so that none
+// of them is two steps behind.
 func (r *rotation) run(ctx context.Context, finish bool) error {
-	// Nothing is begun that could not be gone on with.
+	// Nothing is begun if the next step is not possible.
 	have, err := pki.Authorities(r.Layout)
 	if err != nil {
 		return err
@@ -70,7 +71,7 @@ func (r *rotation) run(ctx context.Context, finish bool) error {
 			if err := r.converge(ctx, have); err != nil {
 				return err
 			}
-			// A switch that was cut off is done by now.
+			// converge has completed an interrupted switch.
 			if have, err = pki.Authorities(r.Layout); err != nil {
 				return err
 			}
@@ -94,7 +95,8 @@ func (r *rotation) run(ctx context.Context, finish bool) error {
 	}
 }
 
-// expectAlone refuses where other machines have the key of the old authority, and would go on signing by it.
+// expectAlone returns an error if other machines have the key of the old authority, and would go on signing with
+// it.
 func (r *rotation) expectAlone(ctx context.Context) error {
 	machines, err := r.others.controlPlane(ctx)
 	if err != nil {
@@ -108,7 +110,7 @@ func (r *rotation) expectAlone(ctx context.Context) error {
 	return nil
 }
 
-// write carries the step out.
+// write writes the files of a step.
 func (r *rotation) write(ctx context.Context, step plan.RotationStep) error {
 	if err := r.awaitClocks(ctx); err != nil {
 		return err
@@ -116,8 +118,8 @@ func (r *rotation) write(ctx context.Context, step plan.RotationStep) error {
 	return pki.Rotate(r.Layout, step, time.Now())
 }
 
-// awaitClocks waits until what is written now is known to be younger than every process: the start of one that keel
-// runs is known to the second.
+// awaitClocks waits until files written now are certain to be newer than every process: the start time of a
+// process that keel runs is known to the second only.
 func (r *rotation) awaitClocks(ctx context.Context) error {
 	var last time.Time
 	for _, process := range r.State.Processes {
@@ -137,7 +139,7 @@ func (r *rotation) awaitClocks(ctx context.Context) error {
 	}
 }
 
-// converge has what runs, and who looks, follow what stands on disk.
+// converge makes running processes, joining machines and Pods follow the files on disk.
 func (r *rotation) converge(ctx context.Context, have plan.Authorities) error {
 	begun := time.Now()
 	if err := r.Mesh.step(ctx, "preparing certificates", func(context.Context) error {
@@ -156,7 +158,7 @@ func (r *rotation) converge(ctx context.Context, have plan.Authorities) error {
 	})
 }
 
-// expectFollowers says which nodes would be lost without the old authority.
+// expectFollowers returns an error that lists the nodes that would be lost without the old authority.
 func (r *rotation) expectFollowers(ctx context.Context, authority string) error {
 	followers, err := r.others.followers(ctx)
 	if err != nil {
@@ -168,7 +170,7 @@ func (r *rotation) expectFollowers(ctx context.Context, authority string) error 
 	return nil
 }
 
-// rest says how it stands, and what is next.
+// rest prints the state of the rotation, and what is next.
 func (r *rotation) rest(ctx context.Context, have plan.Authorities) error {
 	followers, err := r.others.followers(ctx)
 	if err != nil {

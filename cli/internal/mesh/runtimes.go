@@ -13,14 +13,15 @@ import (
 	"keelson.dev/kit/subprocess"
 )
 
-// runtimes starts the containerd of nodes, as keel's child or as a unit.
+// runtimes starts the nodes' containerd, as keel's child or as a unit.
 type runtimes interface {
-	// ensure has a node's containerd run, restart has it run anew. Both return when it answers.
+	// ensure starts a node's containerd unless it runs, restart restarts it. Both return when it answers.
 	ensure(ctx context.Context, node string) error
 	restart(ctx context.Context, node string) error
 }
 
-// removePods removes all Pods of nodes through their runtime, which alone can give the Pods' addresses back.
+// removePods removes all Pods of nodes through their runtime, because only the runtime can release the Pods'
+// addresses.
 func (m *Mesh) removePods(ctx context.Context, nodes []string, run runtimes) error {
 	return m.step(ctx, "removing Pods", func(whole context.Context) error {
 		ctx, cancel := mostOf(whole)
@@ -33,7 +34,7 @@ func (m *Mesh) removePods(ctx context.Context, nodes []string, run runtimes) err
 	})
 }
 
-// mostOf gives two thirds of the time that is left; the rest is for taking away by force what still stands then.
+// mostOf returns a context with two thirds of the remaining time; the rest is for removing the leftovers by force.
 func mostOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, bounded := ctx.Deadline()
 	if !bounded {
@@ -58,15 +59,16 @@ func (m *Mesh) askRuntimes(ctx context.Context, nodes []string, run runtimes) er
 		}
 		errs[i] = m.removeAfterRestart(ctx, name, run)
 	}
-	// No matter which run has left one.
+	// An earlier run may have left a stand-in, too.
 	for _, name := range nodes {
 		errs = append(errs, node.RemoveStandIn(m.Layout.Node(name)))
 	}
 	return errors.Join(errs...)
 }
 
-// removeAfterRestart has a containerd do what it has refused. It goes on taking the containers of a shim that was
-// killed for running and sees the truth only when it starts, and it lets no Pod go while it knows no network.
+// removeAfterRestart restarts a containerd that has failed to remove Pods, and tries again. containerd considers
+// the containers of a killed shim as running until it is restarted, and it removes no Pod while it knows no
+// network.
 func (m *Mesh) removeAfterRestart(ctx context.Context, name string, run runtimes) error {
 	files, index := m.Layout.Node(name), slices.Index(m.State.NodeNames(), name)
 	if err := node.EnsureNetwork(files, m.Layout.BridgeName(index)); err != nil {
@@ -79,7 +81,7 @@ func (m *Mesh) removeAfterRestart(ctx context.Context, name string, run runtimes
 	return err
 }
 
-// childRuntimes are those that keel itself has started and recorded.
+// childRuntimes are the runtimes that keel itself has started and recorded.
 type childRuntimes struct{ *Mesh }
 
 func (r childRuntimes) ensure(ctx context.Context, name string) error {
@@ -114,7 +116,7 @@ func (r childRuntimes) revive(ctx context.Context, process subprocess.Process) e
 	return subprocess.WaitReady(ctx, restarted, r.readiness(nil, plan.Process{Name: process.Name}))
 }
 
-// unitRuntimes is the one of a unit.
+// unitRuntimes is the runtime of a machine whose daemons are units.
 type unitRuntimes struct{ *Mesh }
 
 func (r unitRuntimes) ensure(ctx context.Context, name string) error {

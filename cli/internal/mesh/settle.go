@@ -11,42 +11,43 @@ import (
 	"keelson.dev/cli/internal/state"
 )
 
-// KeepNodes leaves the number of nodes as it is; a new mesh gets one.
+// KeepNodes keeps the number of nodes; a new mesh gets one.
 const KeepNodes = -1
 
-// Options are what `keel up`, `keel init` or `keel join` is asked for.
+// Options are the arguments of `keel up`, `keel init` or `keel join`.
 type Options struct {
 	DataDir string
-	// Nodes is how many nodes there are to be, or KeepNodes.
+	// Nodes is the wanted number of nodes, or KeepNodes.
 	Nodes        int
 	PodRange     plan.Range
 	ServiceRange plan.Range
 	BindAddress  netip.Addr
 	Port         int
 	Sample       bool
-	// PodNetwork is plan.Routes, plan.VXLAN or plan.Others, ServiceProxy plan.NFTables or plan.Others, DNS is
-	// plan.CoreDNS, plan.NoDNS or an address, Domain that of the cluster's names; empty keeps what there is.
+	// PodNetwork is plan.Routes, plan.VXLAN or plan.Others, ServiceProxy is plan.NFTables or plan.Others, DNS is
+	// plan.CoreDNS, plan.NoDNS or an address, Domain is the cluster domain; empty keeps the recorded value.
 	PodNetwork, ServiceProxy, DNS, Domain string
-	// CgroupDriver is plan.Cgroupfs or plan.Systemd; empty keeps what there is.
+	// CgroupDriver is plan.Cgroupfs or plan.Systemd; empty keeps the recorded value.
 	CgroupDriver string
-	// Endpoint is the HOST:PORT at which other machines reach the control plane; empty keeps what there is.
+	// Endpoint is the HOST:PORT at which other machines reach the control plane; empty keeps the recorded value.
 	Endpoint string
-	// NodeName is that of the machine's own node; empty keeps what there is.
+	// NodeName is the name of the machine's own node; empty keeps the recorded name.
 	NodeName string
-	// Programs and Images are the folders of the programs and of the image archives.
+	// Programs and Images are the folders with the programs and the image archives.
 	Programs string
 	Images   string
 	LogLevel string
-	// Join is what `keel join` is asked for beside that; nil for the others.
+	// Join holds the further arguments of `keel join`; nil for the other commands.
 	Join *Joining
-	// Children tells that keel runs the mesh itself, without systemd.
+	// Children is set if keel runs the mesh itself, without units.
 	Children bool
 }
 
-// worker tells whether the machine is to have a node of another machine's mesh and nothing else.
+// worker reports whether the machine is to run only a node of another machine's mesh.
 func (o Options) worker() bool { return o.Join != nil && !o.Join.ControlPlane }
 
-// decide settles what later runs keep, in memory alone. Running are the processes that hold their ports.
+// decide decides the settings that later runs keep, in memory only. Running are the processes that hold their
+// ports.
 func (m *Mesh) decide(options Options, running []string) error {
 	nodes := options.Nodes
 	if err := m.decideRanges(options, nodes); err != nil {
@@ -65,7 +66,7 @@ func (m *Mesh) decide(options Options, running []string) error {
 	return m.decidePorts(options, running)
 }
 
-// nodeCount never takes a node away: its Pods would go with it.
+// nodeCount returns the number of nodes. It never removes a node, because its Pods would be lost.
 func nodeCount(fresh bool, have, want int) (int, error) {
 	switch {
 	case want == KeepNodes && fresh:
@@ -108,8 +109,8 @@ func (m *Mesh) decideRanges(options Options, nodes int) error {
 	return nil
 }
 
-// claimedByOthers lists the ranges of the machine's other meshes: what those of keel up have claimed in the kernel, and
-// what the units of that of keel init start with at every boot.
+// claimedByOthers lists the ranges of the machine's other meshes: those that meshes of keel up have claimed in the
+// kernel, and those that the units of a mesh of keel init start with at every boot.
 func (m *Mesh) claimedByOthers() ([]netip.Prefix, error) {
 	claimed, err := host.ClaimedByOthers(m.Layout.Number())
 	if err != nil {
@@ -134,7 +135,7 @@ func sameRange(flag string, recorded, asked plan.Range) error {
 	return nil
 }
 
-// decideAddresses records where the apiserver listens and what Pods reach it at.
+// decideAddresses records the address at which the apiserver listens and the one at which Pods reach it.
 func (m *Mesh) decideAddresses(options Options, nodes int) error {
 	if m.State.BindAddress == "" {
 		m.State.BindAddress = options.BindAddress.String()
@@ -152,13 +153,13 @@ func (m *Mesh) decideAddresses(options Options, nodes int) error {
 	return nil
 }
 
-// machineAddresses are the machine's own, those left out that come and go with Pods.
+// machineAddresses returns the machine's addresses except those in the Pod range, which come and go with Pods.
 func (m *Mesh) machineAddresses() ([]netip.Addr, error) {
 	addresses, err := m.kernelAddresses()
 	return slices.DeleteFunc(addresses, m.State.Ranges.Pod.Contains), err
 }
 
-// kernelAddresses are all of the machine.
+// kernelAddresses returns all addresses of the machine.
 func (m *Mesh) kernelAddresses() ([]netip.Addr, error) {
 	if m.Addresses != nil {
 		return slices.Clone(m.Addresses), nil
@@ -166,7 +167,7 @@ func (m *Mesh) kernelAddresses() ([]netip.Addr, error) {
 	return host.Addresses()
 }
 
-// addresses parses what decideAddresses has recorded.
+// addresses parses the addresses that decideAddresses has recorded.
 func (m *Mesh) addresses() (bind, advertise netip.Addr, err error) {
 	if bind, err = netip.ParseAddr(m.State.BindAddress); err != nil {
 		return bind, advertise, fmt.Errorf("reading bindAddress of %s: %w", m.Layout.State(), err)
@@ -202,9 +203,8 @@ func (m *Mesh) decidePorts(options Options, running []string) error {
 	return err
 }
 
-// decideSettings settles how Pods reach each other, who carries the traffic of Services, who answers for names, in
-// which domain, and who keeps the cgroups.
-// Pods keep what they had at their start, so nothing of it changes afterwards.
+// decideSettings decides the Pod network, the service proxy, DNS, the cluster domain and the cgroup driver. They
+// never change afterwards, because Pods keep the settings with which they started.
 func (m *Mesh) decideSettings(options Options) error {
 	for _, setting := range []struct {
 		flag, asked, otherwise string

@@ -14,8 +14,8 @@ import (
 	"keelson.dev/kit/subprocess"
 )
 
-// startTier starts the processes of one tier that do not run, and waits for all of them. Nodes of the tier get their
-// images.
+// startTier starts the processes of one tier that do not run, and waits until all are ready. If the tier has a
+// containerd, it then imports the images.
 func (m *Mesh) startTier(ctx context.Context, tier []plan.Process, options Options) error {
 	var names []string
 	for _, process := range tier {
@@ -52,7 +52,7 @@ func (m *Mesh) startAll(ctx context.Context, tier []plan.Process, programs strin
 	})
 }
 
-// awaitTier waits for all of a tier at once.
+// awaitTier waits for all members of a tier concurrently.
 func awaitTier[T any](m *Mesh, tier []T, ready func(*http.Client, T) error) error {
 	client, err := m.httpClient()
 	if err != nil {
@@ -78,7 +78,7 @@ func (m *Mesh) startOne(process plan.Process, programs string) error {
 	process = m.where(process)
 	started, err := subprocess.Start(subprocess.Command{
 		Name: process.Name, Path: filepath.Join(programs, process.Program), Args: process.Args,
-		// containerd looks for its shim in the path.
+		// containerd looks for its shim in PATH.
 		Env: []string{"PATH=" + programs + string(os.PathListSeparator) + os.Getenv("PATH")},
 		Dir: m.Layout.Dir, Log: m.Layout.Log(process.Name),
 		NetNS: process.NetNS, UTSNS: process.UTSNS, MountNS: process.MountNS,
@@ -90,8 +90,8 @@ func (m *Mesh) startOne(process plan.Process, programs string) error {
 	return m.State.Save(m.Layout)
 }
 
-// where has a process of a node stay where the node's runtime has been started since the last Down, and with it the
-// mounts of its Pods: an earlier keel gave nodes none of their own.
+// where puts a node's process into the namespaces in which the node's runtime was started since the last Down,
+// because the mounts of its Pods are there: an earlier keel gave nodes no mount namespaces.
 func (m *Mesh) where(process plan.Process) plan.Process {
 	node, ok := plan.NodeOfAgent(process.Name)
 	if !ok {
@@ -103,7 +103,8 @@ func (m *Mesh) where(process plan.Process) plan.Process {
 	return process
 }
 
-// removeStaleSocket takes away what a killed containerd has left; its lock on the folder keeps a living one safe.
+// removeStaleSocket removes the socket that a killed containerd has left; a live containerd is protected by its
+// lock on the folder.
 func removeStaleSocket(socket string) error {
 	if socket == "" {
 		return nil

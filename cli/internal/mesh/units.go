@@ -16,13 +16,13 @@ import (
 	"keelson.dev/cli/internal/unit"
 )
 
-// unitInterval is short against a daemon's start and cheap against a question to systemd.
+// unitInterval is short compared with the start of a daemon, and long compared with a query to systemd.
 const unitInterval = 500 * time.Millisecond
 
-// maxRestarts is how often a unit may be started again before it is taken for broken.
+// maxRestarts is how often a unit may be restarted before keel gives up on it.
 const maxRestarts = 5
 
-// unitStates are what the plan compares units with.
+// unitStates returns the states with which the plan compares units.
 func (m *Mesh) unitStates(ctx context.Context, units []plan.Unit) (map[string]plan.UnitState, error) {
 	var names []string
 	for _, unit := range units {
@@ -41,7 +41,7 @@ func (m *Mesh) unitStates(ctx context.Context, units []plan.Unit) (map[string]pl
 	return states, nil
 }
 
-// convergeUnits makes the files of the units, and what systemd knows of them, as they are to be.
+// convergeUnits brings the unit files, and systemd's view of them, to the planned state.
 func (m *Mesh) convergeUnits(ctx context.Context, units []plan.Unit) error {
 	changes, err := m.unitChanges(ctx, units)
 	if err != nil {
@@ -50,7 +50,7 @@ func (m *Mesh) convergeUnits(ctx context.Context, units []plan.Unit) error {
 	return m.applyChanges(ctx, changes)
 }
 
-// unitChanges is what there is to change.
+// unitChanges returns the changes that are needed.
 func (m *Mesh) unitChanges(ctx context.Context, units []plan.Unit) (plan.UnitChanges, error) {
 	var names []string
 	for _, unit := range units {
@@ -89,7 +89,7 @@ func (m *Mesh) applyChanges(ctx context.Context, changes plan.UnitChanges) error
 	})
 }
 
-// runUnits starts what does not run as it is to be, and waits until all of it is ready.
+// runUnits starts or restarts the units that do not run as planned, and waits until all are ready.
 func (m *Mesh) runUnits(ctx context.Context, tier []plan.Unit) error {
 	return m.startUnits(ctx, tier, true)
 }
@@ -153,7 +153,7 @@ func (m *Mesh) awaitUnit(ctx context.Context, client *http.Client, unit plan.Uni
 	}
 }
 
-// awaitNode waits until the API says of the machine's node that it is ready.
+// awaitNode waits until the API reports the machine's node as ready.
 func (m *Mesh) awaitNode(ctx context.Context) error {
 	client, err := m.Client()
 	if err != nil {
@@ -185,7 +185,7 @@ func (m *Mesh) awaitNode(ctx context.Context) error {
 	return nil
 }
 
-// until tries again and again until nothing is wrong or ctx ends, and returns what was wrong before it ended.
+// until calls try until it succeeds or ctx ends, and returns the last error from before ctx ended.
 func until(ctx context.Context, try func() error) error {
 	ticker := time.NewTicker(unitInterval)
 	defer ticker.Stop()
@@ -206,7 +206,7 @@ func until(ctx context.Context, try func() error) error {
 	}
 }
 
-// explainNode is the command that tells why the machine's node is as it is.
+// explainNode returns the command that explains the state of the machine's node.
 func (m *Mesh) explainNode() string {
 	if m.State.Worker() {
 		return m.Log(plan.NodeagentProcess(""))
@@ -214,7 +214,7 @@ func (m *Mesh) explainNode() string {
 	return "keel explain node " + m.State.Nodes[0].Name
 }
 
-// Process is what is known of a process of the mesh, whoever runs it.
+// Process describes a process of the mesh, run by keel or as a unit.
 type Process struct {
 	Name    string
 	Alive   bool
@@ -254,7 +254,7 @@ func (m *Mesh) Processes(ctx context.Context) ([]Process, error) {
 	return processes, nil
 }
 
-// Has tells whether a process is part of the mesh.
+// Has reports whether a process is part of the mesh.
 func (m *Mesh) Has(process string) bool {
 	if m.State.Units {
 		for _, name := range plan.ProcessNames(m.State.NodeNames()...) {

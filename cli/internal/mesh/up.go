@@ -16,7 +16,8 @@ import (
 	"keelson.dev/cli/internal/state"
 )
 
-// Up starts what is missing of the mesh and waits until all of it is ready. What was started stays when it fails.
+// Up starts the missing processes of the mesh and waits until all are ready. If it fails, the started processes
+// keep running.
 func Up(ctx context.Context, m *Mesh, options Options) error {
 	unlock, err := state.Open(m.Layout)
 	if err != nil {
@@ -53,7 +54,7 @@ func Up(ctx context.Context, m *Mesh, options Options) error {
 	return nil
 }
 
-// ofUnits says by what a mesh is kept that keel up and keel down leave alone.
+// ofUnits returns the error that units run the mesh, so that keel up and keel down leave it alone.
 func (m *Mesh) ofUnits() error {
 	if m.State.Worker() {
 		return fmt.Errorf("--data-dir: %s runs a worker in %s: keel join brings it up to date, keel reset ends it",
@@ -63,7 +64,7 @@ func (m *Mesh) ofUnits() error {
 		m.units().Name(), m.Layout.Dir)
 }
 
-// running are the processes of keel's own that run.
+// running returns the names of the live processes that keel itself has started.
 func (m *Mesh) running() []string {
 	var names []string
 	for _, process := range m.State.Processes {
@@ -85,8 +86,8 @@ func (m *Mesh) outdated() []string {
 	return names
 }
 
-// prepareAndStart decides ranges, ports and certificates and starts the first tier. Other meshes of this machine wait
-// meanwhile, because a port is only taken once its process listens.
+// prepareAndStart decides ranges, ports and certificates and starts the first tier. It locks the machine against
+// other meshes meanwhile, because a port is only taken once its process listens.
 func (m *Mesh) prepareAndStart(ctx context.Context, options Options) ([][]plan.Process, error) {
 	unlock, err := state.LockMachine(ctx)
 	if err != nil {
@@ -100,7 +101,7 @@ func (m *Mesh) prepareAndStart(ctx context.Context, options Options) ([][]plan.P
 	if err := m.decide(options, m.running()); err != nil {
 		return nil, err
 	}
-	// It is recorded before anything of it exists.
+	// The record is written before anything that it describes exists.
 	if err := m.State.Save(m.Layout); err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ func (m *Mesh) prepareAndStart(ctx context.Context, options Options) ([][]plan.P
 	return tiers, m.startTier(ctx, tiers[0], options)
 }
 
-// prepare makes what the processes find on their start.
+// prepare makes the files and networks that the processes need at their start.
 func (m *Mesh) prepare(options Options) error {
 	if err := m.preparePKI(); err != nil {
 		return err
@@ -156,7 +157,8 @@ func (m *Mesh) preparePKI() error {
 	return nil
 }
 
-// httpClient talks to the daemons; each answer comes over a connection of its own, so that a restart is seen at once.
+// httpClient returns a client for the daemons; it uses a new connection for each request, so that it notices a
+// restart at once.
 func (m *Mesh) httpClient() (*http.Client, error) {
 	config, err := m.TLSClient()
 	if err != nil {
@@ -165,7 +167,7 @@ func (m *Mesh) httpClient() (*http.Client, error) {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}, nil
 }
 
-// controlPlanePrograms and nodePrograms are what a mesh runs, in the folder of the programs.
+// controlPlanePrograms and nodePrograms are the programs that a mesh runs, in the programs folder.
 var (
 	controlPlanePrograms = []string{"keelson-apiserver", "keelson-scheduler", "keelson-workload-controllers",
 		"keelson-podgc"}
@@ -173,7 +175,7 @@ var (
 		"cni/host-local", "cni/loopback", "cni/" + plan.HostPortPlugin}
 )
 
-// missingPrograms lists what a half-built checkout lacks.
+// missingPrograms lists the programs that a half-built checkout lacks.
 func missingPrograms(options Options) []string {
 	var programs []string
 	if !options.worker() {
@@ -191,7 +193,7 @@ func missingPrograms(options Options) []string {
 	return missing
 }
 
-// checkPrograms says early what a half-built checkout lacks.
+// checkPrograms returns an early error if a half-built checkout lacks a program.
 func checkPrograms(options Options) error {
 	if missing := missingPrograms(options); len(missing) > 0 {
 		return fmt.Errorf("--programs: %s is missing in %s: build it with make build", missing[0], options.Programs)
