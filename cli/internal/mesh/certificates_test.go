@@ -129,7 +129,8 @@ const (
 		"keelson-nodeagent.service"
 )
 
-// What was renewed is used by those that run, and by those alone that read it; after it keel init has nothing to do.
+// Running processes use the renewed certificates; only those that read one are restarted, and keel init has
+// nothing to do afterwards.
 func TestRenewOfUnits(t *testing.T) {
 	b := newBed(t)
 	b.mustInit(t)
@@ -172,8 +173,8 @@ func TestRenewOfUnits(t *testing.T) {
 	}
 }
 
-// The runbook of docs/reference/mesh-certificates.md: whichever certificates have expired, whether the mesh runs or
-// not, keel certs list says so, keel certs renew makes them anew, and the mesh answers again.
+// The runbook of docs/reference/mesh-certificates.md: whichever certificates have expired, whether the mesh runs
+// or not, keel certs list reports it, keel certs renew renews them, and the mesh answers again.
 func TestExpiredCertificates(t *testing.T) {
 	for name, row := range map[string]struct {
 		files []string
@@ -220,7 +221,7 @@ func TestExpiredCertificates(t *testing.T) {
 	}
 }
 
-// What an operator has stopped or switched off is left so, and reads the new files when it starts.
+// Units that an operator has stopped or disabled stay so, and read the new files when they start.
 func TestRenewStartsNothing(t *testing.T) {
 	b := newBed(t)
 	b.mustInit(t)
@@ -248,7 +249,7 @@ func TestRenewStartsNothing(t *testing.T) {
 	if got, want := strings.Join(b.calls, "\n"), "daemon-reload\nrestart "+unit; got != want {
 		t.Errorf("without an apiserver systemctl was told\n%s\nwant\n%s", got, want)
 	}
-	// After a reset there are files alone.
+	// After a reset only files are left.
 	must(t, b.reset(t))
 	b.mustRenew(t, Renewal{})
 	if len(b.calls) > 0 ||
@@ -257,7 +258,7 @@ func TestRenewStartsNothing(t *testing.T) {
 	}
 }
 
-// The units keep what they were made with: programs and log level.
+// The units keep their programs and log level.
 func TestRenewKeepsWhatUnitsSay(t *testing.T) {
 	b := newBed(t)
 	b.options.LogLevel = "debug"
@@ -272,7 +273,7 @@ func TestRenewKeepsWhatUnitsSay(t *testing.T) {
 	}
 }
 
-// A run that is ended at any call is finished by another, or by keel init.
+// Another run, or keel init, completes a run that is interrupted at any call.
 func TestRenewIsCutOff(t *testing.T) {
 	for call := 1; ; call++ {
 		cuts := 0
@@ -324,7 +325,7 @@ func TestRenewWithNewKeys(t *testing.T) {
 	}
 }
 
-// What cannot be renewed is said in a sentence, and nothing is changed.
+// A renewal that is not possible fails with one sentence and changes nothing.
 func TestRenewRefuses(t *testing.T) {
 	b := newBed(t)
 	b.mustInit(t)
@@ -341,7 +342,7 @@ func TestRenewRefuses(t *testing.T) {
 	}
 }
 
-// keel up tells of daemons that run by certificates of before, and not of those that have read what there is.
+// keel up reports the daemons that run with old certificates, and not those that have read the present ones.
 func TestOldCertificatesOfProcesses(t *testing.T) {
 	m := &Mesh{Layout: plan.Layout{Dir: t.TempDir()}, State: &state.State{Ports: map[string]int{},
 		BindAddress: "127.0.0.1", Advertise: "127.0.0.1"}}

@@ -66,7 +66,7 @@ func (b *controlPlaneBed) mustJoin(t *testing.T) {
 	b.expect(t)
 }
 
-// The machine runs what a first one does, with the mesh's keys, and its store joins that of the others.
+// The machine runs what a first machine runs, with the mesh's keys, and its store joins the others' store.
 func TestJoinControlPlane(t *testing.T) {
 	b := newControlPlaneBed(t)
 	b.bundle.Encryption = []byte("kind: EncryptionConfiguration\n")
@@ -111,7 +111,8 @@ func TestJoinControlPlane(t *testing.T) {
 	}
 }
 
-// A run that is ended at any call is finished by the same command, and without it once the keys are there.
+// The same command completes a run that is interrupted at any call; keel join without arguments does so too, once
+// the machine has the keys.
 func TestJoinControlPlaneIsCutOff(t *testing.T) {
 	for call := 1; ; call++ {
 		cuts := 0
@@ -137,7 +138,7 @@ func TestJoinControlPlaneIsCutOff(t *testing.T) {
 	}
 }
 
-// What is wrong is said in a sentence, and nothing is written.
+// Each problem is reported in a sentence, and nothing is written.
 func TestJoinControlPlaneRefuses(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(*testing.T, *controlPlaneBed)

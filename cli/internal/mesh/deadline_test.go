@@ -40,7 +40,7 @@ func stuckMachine(t *testing.T) (*Mesh, Options) {
 		State: &state.State{Version: 1, Nodes: []state.Node{{Name: "node-1"}}, DNS: plan.CoreDNS}}
 	node := m.Layout.Node("node-1")
 	must(t, errors.Join(os.MkdirAll(node.Dir, 0o755), os.MkdirAll(filepath.Dir(m.Layout.PKI("")), 0o755)))
-	// The kernel takes connections, and nobody reads from them.
+	// The kernel accepts connections, and no program reads from them.
 	api := silent(t, "tcp", "127.0.0.1:0")
 	silent(t, "unix", node.Socket())
 	kubeconfig := m.Layout.Kubeconfig(plan.AdminCertificate)
@@ -86,7 +86,7 @@ type runningRuntimes struct{}
 func (runningRuntimes) ensure(context.Context, string) error  { return nil }
 func (runningRuntimes) restart(context.Context, string) error { return nil }
 
-// Whatever a step waits for, it returns once its context has ended, and says what it waited for.
+// A step returns once its context has ended, and says what it waited for.
 func TestEveryStepEndsWithItsContext(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir()) // of the machine's lock
 	unlock, err := state.LockMachine(t.Context())
@@ -144,7 +144,7 @@ func TestEveryStepEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Pods that do not go take two thirds of the time, so that the rest can still be ended.
+// Pods that are not removed take two thirds of the time, so that the rest can still be stopped.
 func TestTimeForPods(t *testing.T) {
 	m, _ := stuckMachine(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -168,7 +168,8 @@ func (stuckRuntimes) ensure(ctx context.Context, _ string) error {
 	return ctx.Err()
 }
 
-// soon has a step run out of time. How much it has does not matter: what it waits for never comes.
+// soon makes a step run out of time. The length of the deadline does not matter: the step waits for something that
+// never comes.
 func soon(t *testing.T, step func(context.Context) error) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
@@ -184,7 +185,7 @@ func soon(t *testing.T, step func(context.Context) error) error {
 	}
 }
 
-// Without any time left keel down still ends what runs.
+// Without any time left, keel down still stops the running processes.
 func TestDownWithoutTimeKills(t *testing.T) {
 	m, _ := stuckMachine(t)
 	m.State.Nodes = nil
@@ -197,7 +198,7 @@ func TestDownWithoutTimeKills(t *testing.T) {
 	}
 }
 
-// A pipe in the folder of the images would be opened for ever.
+// Opening a pipe in the images folder would block for ever.
 func TestAPipeIsNoImage(t *testing.T) {
 	m, options := stuckMachine(t)
 	pipe := filepath.Join(options.Images, "a.tar")

@@ -7,7 +7,7 @@ import (
 	"keelson.dev/cli/internal/state"
 )
 
-// Pods keep what they had when they started, so a mesh keeps its network, DNS and domain, and who keeps the cgroups.
+// Pods keep the settings with which they started, so a mesh keeps its network, DNS, domain and cgroup driver.
 func TestSettingsAreDecidedOnce(t *testing.T) {
 	for name, row := range map[string]struct {
 		have    state.State
@@ -65,7 +65,7 @@ func TestSettingsAreDecidedOnce(t *testing.T) {
 	}
 }
 
-// Without a node there is nowhere to run it.
+// CoreDNS needs a node to run on.
 func TestWhoGetsDNS(t *testing.T) {
 	node := []state.Node{{Name: "node-1"}}
 	for _, row := range []struct {

@@ -25,7 +25,7 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// nodeCredential is by what the agents of fakeSystemd are believed once they have joined.
+// nodeCredential is the credential with which the agents of fakeSystemd authenticate once they have joined.
 const nodeCredential = "a-certificate"
 
 // fakeAPI answers as the apiserver of a mesh that machines join.
@@ -35,7 +35,7 @@ type fakeAPI struct {
 	token  discovery.Token
 
 	mu sync.Mutex // guards all below
-	// signs tells whether cluster-info is signed by the token, believes whether the token is.
+	// signs is set if cluster-info is signed by the token, believes if the token is accepted.
 	signs, believes bool
 	settings        string
 	// living are the nodes that are ready.

@@ -29,11 +29,11 @@ import (
 	"keelson.dev/cli/internal/unit"
 )
 
-// errCut is what a systemctl that was cut off says.
+// errCut is the error of an interrupted systemctl.
 var errCut = errors.New("keel was ended")
 
-// fakeSystemd does what systemd does with the units of a folder, as far as keel sees it. What a unit starts answers as
-// the mesh's daemon would, in this process.
+// fakeSystemd does with the units of a folder what keel sees systemd do. A unit that it starts answers, in this
+// process, as the mesh's daemon would.
 type fakeSystemd struct {
 	t         *testing.T
 	dir, proc string
@@ -46,12 +46,13 @@ type fakeSystemd struct {
 	wanted []string
 	// calls are the verbs and units, without what is only asked.
 	calls []string
-	// cut ends keel at a call that changes something, counted from 1; after tells whether that call is still done.
+	// cut interrupts keel at a call that changes something, counted from 1; after is set if that call still takes
+	// effect.
 	cut   int
 	after bool
-	// killed has that call end keel as SIGKILL would: nothing of it is done afterwards.
+	// killed makes that call end keel as SIGKILL would: keel does nothing afterwards.
 	killed bool
-	// pod tells whether the runtime has one.
+	// pod is set if the runtime has a Pod.
 	pod atomic.Bool
 	// broken is a unit whose process never gets ready; restarts counts its ends.
 	broken   string
@@ -63,7 +64,7 @@ type fakeProcess struct {
 	close func()
 }
 
-// newFakeSystemd is one without units.
+// newFakeSystemd returns a fakeSystemd without units.
 func newFakeSystemd(t *testing.T) *fakeSystemd {
 	f := &fakeSystemd{t: t, dir: t.TempDir(), proc: t.TempDir(), loaded: map[string]string{},
 		wanted: plan.UnitNames(), enabled: map[string]bool{}, running: map[string]*fakeProcess{}, nextPID: 1}
@@ -75,7 +76,7 @@ func newFakeSystemd(t *testing.T) *fakeSystemd {
 	return f
 }
 
-// cutAt runs keel, ends it at a call, and tells whether it came to that call.
+// cutAt runs keel, interrupts it at a call, and reports whether it reached that call.
 func (f *fakeSystemd) cutAt(t *testing.T, call int, after bool, run func(*testing.T) error) (cut bool) {
 	t.Helper()
 	f.cut, f.after = call, after
@@ -140,7 +141,7 @@ func (f *fakeSystemd) change(verb string, names []string) error {
 	return nil
 }
 
-// load has systemd know a unit. What it has read once it reads again only when told to.
+// load makes systemd read a unit. It reads a unit that it knows again only at a reload.
 func (f *fakeSystemd) load(name string) bool {
 	if _, ok := f.loaded[name]; ok {
 		return true
@@ -262,7 +263,7 @@ func (f *fakeSystemd) daemon(args []string) (stop func()) {
 	return func() { _ = server.Close() }
 }
 
-// bootstrap gets an agent a certificate, unless it has one, as somebody believes it by.
+// bootstrap writes an agent's kubeconfig with nodeCredential from its bootstrap kubeconfig, unless it has one.
 func (f *fakeSystemd) bootstrap(from, to string) {
 	if _, err := os.Stat(to); err == nil {
 		return
@@ -280,7 +281,7 @@ func (f *fakeSystemd) bootstrap(from, to string) {
 	}
 }
 
-// madeInMemory is a certificate that nobody vouches for.
+// madeInMemory returns a certificate that no authority of the mesh has signed.
 func madeInMemory(t *testing.T) tls.Certificate {
 	server := httptest.NewUnstartedServer(nil)
 	server.StartTLS()
@@ -298,7 +299,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 "status": {"conditions": [{"type": "Ready", "status": "True"}]}}`, name)
 }
 
-// fakeRuntime has at most one Pod, which it lets go only if it has found a network on its start.
+// fakeRuntime has at most one Pod, which it removes only if it found a network at its start.
 type fakeRuntime struct {
 	runtimeapi.UnimplementedRuntimeServiceServer
 	pod     *atomic.Bool

@@ -31,7 +31,7 @@ type bed struct {
 	out       bytes.Buffer
 }
 
-// mustRefuse has run find one problem with the machine, and change nothing.
+// mustRefuse checks that run finds one problem with the machine and changes nothing.
 func (b *bed) mustRefuse(t *testing.T, run func(*testing.T) error, want string) {
 	t.Helper()
 	before := tree(t, b.layout.Dir) + tree(t, b.dir)
@@ -85,8 +85,8 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-// freePort is a port beside those that are taken, which the kernel gives to nobody who asks for any: it stays free
-// while the daemon that it is for does not run.
+// freePort returns a port that is not taken, outside the range from which the kernel assigns ports: it stays free
+// while its daemon does not run.
 func freePort(t *testing.T, taken map[string]int) int {
 	t.Helper()
 	const first, last = 10_000, 32_000 // the kernel's begin at 32,768
@@ -120,7 +120,7 @@ func (b *bed) mustInit(t *testing.T) {
 	b.expect(t)
 }
 
-// systemd reads the units before it is told to start any, and the API and the runtime come before the rest.
+// systemd reads the units before it starts any, and the API and the runtime start before the rest.
 func TestInitInItsOrder(t *testing.T) {
 	b := newBed(t)
 	b.mustInit(t)
@@ -142,7 +142,7 @@ func TestInitInItsOrder(t *testing.T) {
 	}
 }
 
-// What is as it is to be stays untouched; what is not is put right, and nothing else with it.
+// Units that match the plan stay untouched; only the others are corrected.
 func TestInitAgain(t *testing.T) {
 	b := newBed(t)
 	b.mustInit(t)
@@ -248,7 +248,8 @@ func (b *bed) serves(t *testing.T, host string) {
 	}
 }
 
-// A run that is ended at any call is finished by the next one, be it the first or one that changes what runs.
+// The next run completes a run that is interrupted at any call, whether that was the first run or one that changes
+// units.
 func TestInitIsCutOff(t *testing.T) {
 	b := newBed(t)
 	for round := range 2 {
@@ -287,7 +288,7 @@ func (b *bed) fresh(t *testing.T) *bed {
 	return newBed(t)
 }
 
-// All that is wrong is said at once, in a sentence each, and nothing is written.
+// All problems are reported at once, in a sentence each, and nothing is written.
 func TestInitRefuses(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(*testing.T, *bed)
@@ -392,7 +393,7 @@ func tree(t *testing.T, dir string) string {
 	return all.String()
 }
 
-// A daemon that ends again and again is not waited for: five times are enough.
+// keel stops waiting for a daemon that has ended five times.
 func TestInitGivesUpOnABrokenDaemon(t *testing.T) {
 	b := newBed(t)
 	b.broken = "keelson-scheduler.service"
@@ -404,7 +405,7 @@ func TestInitGivesUpOnABrokenDaemon(t *testing.T) {
 	}
 }
 
-// What systemd runs is ended by keel reset alone, and keel up starts nothing of it.
+// Only keel reset ends a mesh that systemd runs, and keel up starts nothing of it.
 func TestUpAndDownLeaveItToSystemd(t *testing.T) {
 	b := newBed(t)
 	b.mustInit(t)
@@ -444,7 +445,8 @@ func TestProcessesOfUnits(t *testing.T) {
 	}
 }
 
-// The bridge of Pods comes after the first run: its address in certificates would have the second one renew them.
+// The bridge of Pods is created after the first run: if its address were in certificates, the second run would
+// renew them.
 func TestAddressesOfPodsAreNotTheMachines(t *testing.T) {
 	all, err := host.Addresses()
 	if err != nil || len(all) == 0 {

@@ -58,7 +58,7 @@ func (b *joinBed) mustJoin(t *testing.T) {
 	}
 }
 
-// The runtime comes first, the agent asks for its certificates, and nothing of a control plane is there.
+// The runtime starts first, the agent requests its certificates, and the machine has no part of a control plane.
 func TestJoinInItsOrder(t *testing.T) {
 	b := newJoinBed(t)
 	b.mustJoin(t)
@@ -84,8 +84,8 @@ func TestJoinInItsOrder(t *testing.T) {
 	}
 }
 
-// A machine that has joined is brought up to date without a token, when that has expired too, and what is as it is to
-// be stays untouched.
+// A machine that has joined is updated without a token, even an expired one, and units that match the plan stay
+// untouched.
 func TestJoinAgain(t *testing.T) {
 	b := newJoinBed(t)
 	b.mustJoin(t)
@@ -108,8 +108,8 @@ func TestJoinAgain(t *testing.T) {
 	}
 }
 
-// A run that is ended at any call is finished by the next one, by the same command; so is one that was ended after the
-// agent has got its certificate, though its own node is alive then.
+// The same command completes a run that is interrupted at any call; also one that was interrupted after the agent
+// got its certificate, although its own node is alive then.
 func TestJoinIsCutOff(t *testing.T) {
 	for call := 1; ; call++ {
 		cuts := 0
@@ -135,7 +135,7 @@ func (b *joinBed) joinedHere() bool {
 	return err == nil
 }
 
-// What is wrong is said in a sentence, and nothing is written.
+// Each problem is reported in a sentence, and nothing is written.
 func TestJoinRefuses(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(*testing.T, *joinBed)
@@ -214,8 +214,8 @@ func TestAWorkerStaysWithItsMesh(t *testing.T) {
 	b.expect(t)
 }
 
-// A worker reaches the mesh where the mesh says that it is, and its agent is restarted for that alone; whether it is
-// asked to join there or is brought up to date.
+// A worker uses the URL that the mesh gives for itself, and only a change of it restarts the agent, whether the
+// worker joins there or is updated.
 func TestAWorkerFollowsItsMesh(t *testing.T) {
 	for name, asked := range map[string]bool{"joined again": true, "brought up to date": false} {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestAWorkerFollowsItsMesh(t *testing.T) {
 	}
 }
 
-// A worker does not go where nothing answers it.
+// A worker does not switch to a URL that does not answer.
 func TestAWorkerStaysWhereItIsAnswered(t *testing.T) {
 	b := newJoinBed(t)
 	b.mustJoin(t)
@@ -290,7 +290,7 @@ func TestResetOfAWorker(t *testing.T) {
 	}
 }
 
-// Whoever joins believes the mesh's own authority and no other.
+// A machine that joins trusts the mesh's own authority and no other.
 func TestJoinKeepsTheAuthority(t *testing.T) {
 	b := newJoinBed(t)
 	b.mustJoin(t)

@@ -83,8 +83,8 @@ func TestAMissingProgramIsNamed(t *testing.T) {
 	}
 }
 
-// A daemon that ends at once fails the start with its last words; nothing of it is left running, and down clears the
-// record.
+// A daemon that ends at once fails the start with its last output; no process of it keeps running, and down clears
+// the record.
 func TestAFailingDaemonIsShown(t *testing.T) {
 	programs := t.TempDir()
 	for _, name := range []string{"keelson-apiserver", "keelson-scheduler", "keelson-workload-controllers",

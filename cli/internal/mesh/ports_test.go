@@ -9,7 +9,7 @@ import (
 	"keelson.dev/cli/internal/state"
 )
 
-// What a mesh remembers of its ports it goes on with while its own processes hold them, and with none of another's.
+// A mesh keeps its recorded ports while its own processes hold them, and refuses one that another process holds.
 func TestPortsOfRunningProcesses(t *testing.T) {
 	const agent, runtime = "nodeagent-node-1", "containerd-node-1"
 	for key, process := range map[string]string{agent: agent, plan.StatusPort(agent): agent,

@@ -12,14 +12,15 @@ import (
 	"keelson.dev/cli/internal/state"
 )
 
-// unexpected leaves out what other meshes of the machine have to do with: they may have the ports that clients expect.
+// unexpected leaves out problems caused by other meshes of the machine, which may have the ports that clients
+// expect.
 func unexpected(problems []string) []string {
 	return slices.DeleteFunc(slices.Clone(problems), func(problem string) bool {
 		return strings.Contains(problem, "which clients expect of") || strings.Contains(problem, "needs, is taken by")
 	})
 }
 
-// What preflight says is what keel init says, word for word, and neither changes anything.
+// Preflight reports exactly what keel init reports, and neither changes anything.
 func TestPreflightSaysWhatInitSays(t *testing.T) {
 	for name, change := range map[string]func(*bed){
 		"nothing":             func(*bed) {},
@@ -59,7 +60,7 @@ func TestPreflightSaysWhatInitSays(t *testing.T) {
 	}
 }
 
-// Before a machine has joined it is looked at without its mesh; once it has, as keel join does.
+// Before a machine has joined, Preflight examines it without its mesh; afterwards it does as keel join does.
 func TestPreflightOfAWorker(t *testing.T) {
 	b := newJoinBed(t)
 	look := func() []string { return Preflight(t.Context(), b.mesh(), b.options, ForJoin).Problems }
@@ -93,7 +94,7 @@ func TestPreflightOfAWorker(t *testing.T) {
 	}
 }
 
-// keel up leaves a mesh of units alone, whoever runs them.
+// keel up leaves a mesh of units alone, whether systemd or keel runs them.
 func TestPreflightOfUp(t *testing.T) {
 	b := newBed(t)
 	m := b.mesh()
@@ -121,7 +122,7 @@ func TestPreflightOfUp(t *testing.T) {
 	}
 }
 
-// The archives need room only until a node has got one.
+// The archives need room only until a node has imported one.
 func TestUnstoredArchives(t *testing.T) {
 	file := t.TempDir() + "/a.tar"
 	must(t, os.WriteFile(file, make([]byte, 1000), 0o600))

@@ -24,7 +24,7 @@ func newMesh(t *testing.T) *Mesh {
 		State: &state.State{BindAddress: "127.0.0.1", Advertise: "127.0.0.1", Nodes: []state.Node{{Name: "node-1"}}}}
 }
 
-// take does what an up does of ranges.
+// take chooses and claims ranges as keel up does.
 func (m *Mesh) take(options Options) error {
 	if err := m.decideRanges(options, 1); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (m *Mesh) mustTake(t *testing.T) plan.Ranges {
 
 func ipv4(text string) plan.Range { return plan.Range{IPv4: netip.MustParsePrefix(text)} }
 
-// overlap tells whether two ranges have an address in common.
+// overlap reports whether two ranges have an address in common.
 func overlap(a, b plan.Range) bool {
 	return slices.ContainsFunc(a.Networks(), func(network netip.Prefix) bool {
 		return slices.ContainsFunc(b.Networks(), network.Overlaps)
@@ -56,8 +56,8 @@ func (m *Mesh) mustSweep(t *testing.T) {
 	}
 }
 
-// Meshes of one machine have ranges of their own, those that an up asks for among them, and an up and a down mend what
-// an earlier one has left.
+// Meshes of one machine have separate ranges, also if keel up names them, and up and down repair what an earlier
+// run has left.
 func TestMeshesShareNoRange(t *testing.T) {
 	nettest.Own(t)
 	before := nettest.Standing(t)
@@ -83,7 +83,7 @@ func TestMeshesShareNoRange(t *testing.T) {
 	}
 }
 
-// Of both families a mesh takes its ranges as of one, and leaves nothing of either.
+// A dual-stack mesh claims its ranges of both families, and leaves no claim of either.
 func TestAMeshOfBothFamilies(t *testing.T) {
 	nettest.Own(t)
 	for _, file := range []string{"ipv4/ip_forward", "ipv6/conf/all/forwarding"} { // which stay, and bring routes along
@@ -129,8 +129,7 @@ func TestAMeshOfBothFamilies(t *testing.T) {
 	}
 }
 
-// Where a mesh's record is lost, its claims are in nobody's way: neither in its own, nor in others' for longer than to
-// its next up.
+// The claims of a mesh whose record is lost do not block that mesh, and block others only until its next up.
 func TestClaimsOutliveNoUp(t *testing.T) {
 	nettest.Own(t)
 	m, other := newMesh(t), newMesh(t)
@@ -171,8 +170,8 @@ func TestUnitsTakeTheirRanges(t *testing.T) {
 	}
 }
 
-// A mesh that is down has nothing taken. Where another one has its ranges meanwhile, it neither comes up with them nor
-// takes them from that one.
+// A mesh that is down claims nothing. If another mesh has taken its ranges meanwhile, it neither starts with them
+// nor takes them away.
 func TestAMeshThatIsDownTakesNothing(t *testing.T) {
 	nettest.Own(t)
 	first, second := newMesh(t), newMesh(t)

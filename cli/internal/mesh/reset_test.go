@@ -22,7 +22,7 @@ func (b *bed) expectGone(t *testing.T) {
 	}
 }
 
-// The agent ends first, the apiserver last, and nobody starts with the machine any more.
+// The agent stops first, the apiserver last, and no unit starts with the machine any more.
 func TestResetInItsOrder(t *testing.T) {
 	b := newBed(t)
 	b.mustInit(t)
@@ -48,7 +48,7 @@ func TestResetInItsOrder(t *testing.T) {
 	b.mustInit(t)
 }
 
-// A reset that is ended at any call is finished by the next one.
+// The next reset completes one that is interrupted at any call.
 func TestResetIsCutOff(t *testing.T) {
 	for call := 1; ; call++ {
 		b := newBed(t)
@@ -67,7 +67,7 @@ func TestResetIsCutOff(t *testing.T) {
 	}
 }
 
-// Where somebody has removed the record, the units go all the same.
+// The units are removed even if the record is missing.
 func TestResetWithoutARecord(t *testing.T) {
 	b := newBed(t)
 	b.mustInit(t)

@@ -17,10 +17,10 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// fakeOthers follow whatever they are told, if they are let.
+// fakeOthers follow everything that is published, unless a test prevents it.
 type fakeOthers struct {
 	away error
-	// told is what they were told last, telling how often they were told something else.
+	// told is what was published last, telling how often something else was published.
 	told    []string
 	telling int
 	nodes   []plan.Follower
@@ -67,8 +67,8 @@ func (b *bed) pins(t *testing.T) []string {
 	return pins
 }
 
-// Everybody who runs is started anew after each step that is to be heard of, and told; the old authority stays until no
-// machine needs it, and a run that has nothing to do starts nothing.
+// After each step that others have to learn of, all running processes are restarted and the authorities are
+// published; the old authority stays until no machine needs it, and a run without a step restarts nothing.
 func TestRotateAuthority(t *testing.T) {
 	b := newBed(t)
 	b.mustInit(t)
@@ -124,7 +124,8 @@ func TestRotateAuthority(t *testing.T) {
 	b.expect(t)
 }
 
-// A run that is ended at any call is taken up by the next one, or first by keel init; then by the one that finishes.
+// The next run, or keel init before it, resumes a run that is interrupted at any call; so it is with a run that
+// finishes.
 func TestRotateAuthorityIsCutOff(t *testing.T) {
 	for call := 1; ; call++ {
 		cuts := 0
@@ -167,7 +168,7 @@ func TestRotateAuthorityIsCutOff(t *testing.T) {
 	}
 }
 
-// What cannot be gone on with is not begun.
+// A rotation that cannot go on is not begun.
 func TestRotateAuthorityRefuses(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(*testing.T, *bed, *fakeOthers)
@@ -221,8 +222,8 @@ func (f *fakeAPI) advance(t *testing.T, finish bool) {
 	})
 }
 
-// A worker follows by keel join alone, during the rotation and after it, and tells the mesh; its agent is started anew
-// once. It does not follow who merely says that he is the mesh.
+// keel join without arguments makes a worker follow, during the rotation and after it, and report that to the
+// mesh; its agent is restarted once. It does not follow a server that merely claims to be the mesh.
 func TestAWorkerFollowsTheAuthority(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		b := newJoinBed(t)
@@ -262,7 +263,7 @@ func TestAWorkerFollowsTheAuthority(t *testing.T) {
 	}
 }
 
-// Who has no certificate of an authority that the worker trusts is not followed, and the worker goes on.
+// A worker does not follow a server without a certificate of an authority that it trusts, and keeps running.
 func TestAWorkerFollowsNobodyElse(t *testing.T) {
 	b := newJoinBed(t)
 	b.mustJoin(t)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A node whose network configuration is gone lets its Pods go too, and whenever keel is killed over it, the next keel
-// goes on: another reset is clean, and after another init no Pod starts in the network that stood in.
+// Pods are removed from a node even if its network configuration is gone. If keel is killed meanwhile, the next
+// run continues: another reset is clean, and after another init no Pod starts in the stand-in network.
 func TestPodsGoWithoutANetwork(t *testing.T) {
 	calls := 9
 	for call := 1; call <= calls; call++ {
@@ -42,7 +42,7 @@ func TestPodsGoWithoutANetwork(t *testing.T) {
 	b.expectNoNetwork(t)
 }
 
-// bedApart has ranges that no mesh of this machine chooses by itself, so that a second init finds them free.
+// bedApart has ranges that no mesh of this machine chooses by default, so that a second init finds them free.
 func bedApart(t *testing.T) *bed {
 	t.Helper()
 	b := newBed(t)

@@ -22,7 +22,7 @@ import (
 	"keelson.dev/cli/internal/state"
 )
 
-// A worker has what its agent keeps; keel shows it, and makes none of it.
+// A worker has the certificates that its agent keeps; keel lists them and makes none of them.
 func TestCertificatesOfAWorker(t *testing.T) {
 	b := newJoinBed(t)
 	b.mustJoin(t)
