@@ -11,7 +11,7 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// Cgroups looks at what the machine limits processes by.
+// Cgroups examines the machine's cgroups.
 func Cgroups() (plan.Cgroups, error) {
 	var mount unix.Statfs_t
 	if err := unix.Statfs(cgroupMount, &mount); err != nil {
@@ -30,7 +30,7 @@ func Cgroups() (plan.Cgroups, error) {
 		return found, fmt.Errorf("reading the cgroup controllers: %w", err)
 	}
 	found.Controllers = plan.CgroupControllers(found.Unified, string(text))
-	// Version 1 has a folder for each controller, or a link of its name.
+	// Version 1 has a folder, or a link, for each controller.
 	found.Mounted = found.Unified || exists(cgroupMount+"/cpu")
 	return found, nil
 }

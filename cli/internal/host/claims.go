@@ -12,12 +12,12 @@ import (
 	"keelson.dev/kit/netdump"
 )
 
-// claimTable is a routing table that no rule names, so that no packet goes by it.
+// claimTable is a routing table that no rule names, so that it routes no packet.
 const claimTable = 7575
 
-// ClaimRanges has the other meshes of the machine see that the mesh of this number has taken ranges, those of its
-// Services among them, which no route tells of. They take the place of all that it has claimed before; without ranges
-// it gives everything back. Claims go with the machine's boot, as all else that they stand for does.
+// ClaimRanges records, for other meshes of the machine, the ranges that the mesh of this number uses, including
+// Service ranges, which no other route shows. They replace all its earlier claims; without ranges it releases all
+// of them. Claims are lost at the machine's boot, like everything else of the mesh in the kernel.
 func ClaimRanges(mesh int, ranges ...netip.Prefix) error {
 	claims, err := listClaims()
 	if err != nil {
@@ -32,7 +32,7 @@ func ClaimRanges(mesh int, ranges ...netip.Prefix) error {
 		}
 	}
 	for _, taken := range ranges {
-		// The metric tells whose claim it is.
+		// The metric identifies the mesh.
 		claim := &netlink.Route{Dst: network(taken), Type: unix.RTN_UNREACHABLE, Table: claimTable, Priority: mesh}
 		if err := netlink.RouteReplace(claim); err != nil {
 			return fmt.Errorf("claiming the range %s: %w", taken, err)
@@ -41,7 +41,7 @@ func ClaimRanges(mesh int, ranges ...netip.Prefix) error {
 	return nil
 }
 
-// ClaimedByOthers lists what meshes of the machine have claimed, without the one of this number.
+// ClaimedByOthers lists the ranges that meshes of the machine have claimed, except the mesh of this number.
 func ClaimedByOthers(mesh int) ([]netip.Prefix, error) {
 	claims, err := listClaims()
 	if err != nil {

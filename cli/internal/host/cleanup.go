@@ -18,7 +18,7 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// cgroupMount is where every cgroup hierarchy of the machine is mounted, or the one of version 2 itself.
+// cgroupMount is the folder with the mounts of the version 1 cgroup hierarchies, or the mount point of version 2.
 const cgroupMount = "/sys/fs/cgroup"
 
 // UnmountBelow unmounts everything below a folder.
@@ -37,7 +37,7 @@ func UnmountBelow(dir string) error {
 	return failed
 }
 
-// RemoveCgroups kills what still runs below a cgroup, in whatever hierarchies the machine has, and removes it.
+// RemoveCgroups kills the processes below a cgroup, in all hierarchies of the machine, and removes it.
 func RemoveCgroups(ctx context.Context, cgroup string) error {
 	roots := []string{cgroupMount + cgroup}
 	hierarchies, err := filepath.Glob(cgroupMount + "/*" + cgroup)
@@ -53,7 +53,8 @@ func RemoveCgroups(ctx context.Context, cgroup string) error {
 	return failed
 }
 
-// removeTree retries for a while: a killed process leaves its cgroup a moment later, hundreds on a busy machine many.
+// removeTree retries for a while: a killed process leaves its cgroup a moment later, and hundreds of processes on
+// a busy machine take longer.
 func removeTree(ctx context.Context, root string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -99,17 +100,17 @@ func killAndRemove(root string) error {
 func killIn(dir string) {
 	content, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	if err != nil {
-		return // it has gone
+		return // the cgroup is gone
 	}
 	for _, line := range strings.Fields(string(content)) {
 		if pid, err := strconv.Atoi(line); err == nil && pid > 1 {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // one that has gone is what we want
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it is fine if the process has ended
 		}
 	}
 }
 
-// KillByArgument ends the processes of a program that have an argument, and returns how many there were. It is for
-// containerd's shims, which outlive their containerd and are known by its socket.
+// KillByArgument kills the processes of a program that have an argument, and returns their number. It is for
+// containerd's shims, which outlive their containerd and have its socket as an argument.
 func KillByArgument(program, argument string) int {
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {

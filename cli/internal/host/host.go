@@ -1,4 +1,4 @@
-// Package host looks at the machine and changes the few things of it that a mesh needs.
+// Package host examines the machine and makes the few changes to it that a mesh needs.
 package host
 
 import (
@@ -22,7 +22,7 @@ import (
 // capSysResource is the number of CAP_SYS_RESOURCE.
 const capSysResource = 24
 
-// HasSysResource tells whether this process may lower the score that keeps the kernel from killing a process.
+// HasSysResource reports whether this process may lower OOM scores (has CAP_SYS_RESOURCE).
 func HasSysResource() (bool, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -40,7 +40,8 @@ func HasSysResource() (bool, error) {
 	return false, errors.New("reading the capabilities: no CapEff in /proc/self/status")
 }
 
-// Addresses lists the machine's own IPv4 addresses, loopback left out; the one of the default route comes first.
+// Addresses lists the machine's IPv4 addresses except loopback and link-local ones; the address of the default
+// route comes first.
 func Addresses() ([]netip.Addr, error) {
 	interfaces, err := net.InterfaceAddrs()
 	if err != nil {
@@ -56,8 +57,8 @@ func Addresses() ([]netip.Addr, error) {
 	return outermostFirst(addresses), nil
 }
 
-// outermostFirst moves the address that the machine talks from to the front. Nothing is sent: the kernel only looks the
-// route up.
+// outermostFirst moves the source address of the default route to the front. Nothing is sent: the kernel only
+// looks up the route.
 func outermostFirst(addresses []netip.Addr) []netip.Addr {
 	conn, err := net.Dial("udp4", "192.0.2.1:9")
 	if err != nil {
@@ -79,7 +80,7 @@ func outermostFirst(addresses []netip.Addr) []netip.Addr {
 	return sorted
 }
 
-// PortFree tells whether nothing listens on a port of an address.
+// PortFree reports whether nothing listens on a port of an address.
 func PortFree(address netip.Addr, port int) bool {
 	listener, err := net.Listen("tcp", netip.AddrPortFrom(address, uint16(port)).String())
 	if err != nil {
@@ -89,8 +90,8 @@ func PortFree(address netip.Addr, port int) bool {
 	return true
 }
 
-// EnableForwarding lets packets pass between Pods and the network, those of IPv6 where Pods have it: it makes a machine
-// ignore router advertisements.
+// EnableForwarding enables packet forwarding between Pods and the network. It enables IPv6 forwarding only if Pods
+// have IPv6, because that makes a machine ignore router advertisements.
 func EnableForwarding(ipv6 bool) error {
 	err := switchOn("/proc/sys/net/ipv4/ip_forward")
 	if ipv6 {
@@ -113,7 +114,7 @@ func switchOn(file string) error {
 	return nil
 }
 
-// families are those of addresses that the kernel knows.
+// families returns the address families that the kernel supports.
 func families() []int {
 	if !exists("/proc/sys/net/ipv6") {
 		return []int{netlink.FAMILY_V4}
@@ -121,20 +122,20 @@ func families() []int {
 	return []int{netlink.FAMILY_V4, netlink.FAMILY_V6}
 }
 
-// HasIPv6 tells whether new links of the machine may have addresses of IPv6.
+// HasIPv6 reports whether new links of the machine may have IPv6 addresses.
 func HasIPv6() bool {
 	off, err := os.ReadFile("/proc/sys/net/ipv6/conf/default/disable_ipv6")
 	return err == nil && strings.TrimSpace(string(off)) == "0"
 }
 
-// EnsureBridge makes a bridge with addresses of the machine, each with the length of its range, so that the ranges are
-// taken from now on for everybody who asks.
+// EnsureBridge creates a bridge with addresses of the machine, each with the prefix length of its range, so that
+// the machine's routes show the ranges as taken.
 func EnsureBridge(name string, addresses ...netip.Prefix) error {
 	link, err := netlink.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
 		attributes := netlink.NewLinkAttrs()
 		attributes.Name = name
-		// The lowest one of its ports, which it would have otherwise, becomes another as nodes come.
+		// Otherwise it would have the lowest address of its ports, which changes as nodes are added.
 		own := linkaddress.Of(name)
 		attributes.HardwareAddr = own[:]
 		if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attributes}); err != nil {
@@ -156,7 +157,8 @@ func EnsureBridge(name string, addresses ...netip.Prefix) error {
 	return nil
 }
 
-// ownAddress is an address that is used at once: nobody else has one between the nodes.
+// ownAddress returns an address that is usable at once, without duplicate detection: keel alone assigns addresses
+// between the nodes.
 func ownAddress(address netip.Prefix) *netlink.Addr {
 	own := &netlink.Addr{IPNet: network(address)}
 	if address.Addr().Is6() {
@@ -165,7 +167,7 @@ func ownAddress(address netip.Prefix) *netlink.Addr {
 	return own
 }
 
-// MTU is what the link with an address of the machine carries at once; 0 where it cannot be told.
+// MTU returns the MTU of the link with an address of the machine; 0 if it is unknown.
 func MTU(address netip.Addr) int {
 	all, err := netdump.Whole(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, netlink.FAMILY_ALL) })
 	if err != nil {
@@ -181,8 +183,8 @@ func MTU(address netip.Addr) int {
 	return 0
 }
 
-// SyncFilesystem waits until all that was written to the filesystem of a folder is on its disk. The kernel goes on with
-// it after the end of ctx.
+// SyncFilesystem waits until everything written to the filesystem of a folder is on its disk. The kernel continues
+// the sync after ctx has ended.
 func SyncFilesystem(ctx context.Context, dir string) error {
 	synced := make(chan error, 1)
 	go func() { synced <- syncFilesystem(dir) }()
@@ -206,7 +208,7 @@ func syncFilesystem(dir string) error {
 	return nil
 }
 
-// exists tells whether a path is there.
+// exists reports whether a path exists.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist)

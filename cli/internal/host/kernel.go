@@ -16,10 +16,10 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// Modules looks what can be known of modules of the kernel, and loads none.
+// Modules returns what is known about kernel modules, and loads none.
 func Modules(names []string) map[string]plan.ModuleState {
 	lists := kernelLists()
-	fileSystems, _ := os.ReadFile("/proc/filesystems") // one that is not there names none
+	fileSystems, _ := os.ReadFile("/proc/filesystems") // a missing file names none
 	found := map[string]plan.ModuleState{}
 	for _, name := range names {
 		loaded := exists("/sys/module/"+name) || slices.Contains(strings.Fields(string(fileSystems)), name)
@@ -28,7 +28,7 @@ func Modules(names []string) map[string]plan.ModuleState {
 	return found
 }
 
-// kernelLists reads what there is: a kernel in a container or a small machine may have none.
+// kernelLists reads the lists that exist: a container or a small machine may have none.
 func kernelLists() plan.KernelLists {
 	var lists plan.KernelLists
 	var system unix.Utsname
@@ -48,10 +48,10 @@ func kernelLists() plan.KernelLists {
 	return lists
 }
 
-// Modprobe tells whether there is what loads modules.
+// Modprobe reports whether the machine has modprobe.
 func Modprobe() bool { return exists("/sbin/modprobe") }
 
-// Clock asks the kernel whether anything keeps the machine's clock.
+// Clock asks the kernel whether the machine's clock is synchronised.
 func Clock() plan.ClockState {
 	var asked unix.Timex // without modes nothing is set
 	if _, err := unix.Adjtimex(&asked); err != nil {
@@ -63,13 +63,13 @@ func Clock() plan.ClockState {
 	return plan.ClockKept
 }
 
-// Swap lists what the kernel swaps to.
+// Swap lists the kernel's swap devices and files.
 func Swap() []string {
 	text, _ := os.ReadFile("/proc/swaps") // a kernel without swap has no such file
 	return plan.SwapDevices(string(text))
 }
 
-// Disk looks at the room where a folder is, or is to be.
+// Disk returns the space on the file system of a folder, which need not exist yet.
 func Disk(dir string) (plan.Disk, error) {
 	disk := plan.Disk{Path: dir}
 	for at := dir; ; at = filepath.Dir(at) {

@@ -15,9 +15,9 @@ import (
 	"keelson.dev/kit/podroute"
 )
 
-// Routes lists the networks that the machine reaches or refuses, without default routes, IPv6 between neighbours, and
-// those of a mesh: over links whose names begin as its own do, and what is reserved of the range of its Pods or led to
-// other nodes. Without a range it has none yet.
+// Routes lists the networks to which the machine has routes, including unreachable ones, except default routes,
+// IPv6 link-local routes and those of a mesh: routes over links with the prefix ownLinks, the reservation of its
+// Pod range, and routes to other nodes' parts of it. The Pod range of a new mesh is empty.
 func Routes(ownLinks string, pods plan.Range) ([]netip.Prefix, error) {
 	routes, err := listRoutes()
 	if err != nil {
@@ -55,7 +55,7 @@ func listRoutes() ([]netlink.Route, error) {
 	return all, nil
 }
 
-// destination is the network that a route leads to, that of all addresses for a default route.
+// destination returns the network that a route leads to; 0.0.0.0/0 for a default route.
 func destination(route netlink.Route) netip.Prefix {
 	if route.Dst == nil {
 		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
@@ -65,19 +65,19 @@ func destination(route netlink.Route) netip.Prefix {
 	return netip.PrefixFrom(address.Unmap(), bits).Masked()
 }
 
-// reserves says whether a route is what ReserveRange has made of the range.
+// reserves reports whether ReserveRange has made the route for the range.
 func reserves(route netlink.Route, pods netip.Prefix) bool {
 	return route.Type == unix.RTN_UNREACHABLE && destination(route) == pods
 }
 
-// leadsToPods says whether a route is a nodeagent's way to another node's part of the range.
+// leadsToPods reports whether a route is a nodeagent's route to another node's part of the range.
 func leadsToPods(route netlink.Route, pods netip.Prefix) bool {
 	to := destination(route)
 	return route.Protocol == podroute.Protocol && pods.IsValid() && pods.Bits() <= to.Bits() &&
 		pods.Contains(to.Addr())
 }
 
-// RemovePodRoutes removes the ways to other nodes' parts of a range that nodeagents have left.
+// RemovePodRoutes removes the routes to other nodes' parts of a range that nodeagents have left.
 func RemovePodRoutes(pods netip.Prefix) error {
 	routes, err := listRoutes()
 	if err != nil {
@@ -95,7 +95,7 @@ func RemovePodRoutes(pods netip.Prefix) error {
 	return failed
 }
 
-// RemoveLink removes a link; one that is not there is no error.
+// RemoveLink removes a link; a missing link is no error.
 func RemoveLink(name string) error {
 	link, err := netlink.LinkByName(name)
 	if err == nil {
@@ -107,12 +107,13 @@ func RemoveLink(name string) error {
 	return nil
 }
 
-// RemoveLinks removes all links of the machine whose names begin so, and with them the routes over them.
+// RemoveLinks removes all links of the machine with the name prefix, and with them the routes over them.
 func RemoveLinks(prefix string) error {
 	return eachLink(prefix, func(link netlink.Link) error { return RemoveLink(link.Attrs().Name) })
 }
 
-// eachLink calls do for every link whose name begins so; nothing begins with an empty one, lest that be all.
+// eachLink calls do for every link with the name prefix; an empty prefix matches no link, so that it cannot mean
+// all.
 func eachLink(prefix string, do func(netlink.Link) error) error {
 	links, err := netdump.Whole(netlink.LinkList)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"keelson.dev/kit/nftrule"
 )
 
-// SetNetworkRules writes the mesh's firewall table anew: what the nodes between send beyond the mesh leaves under the
-// machine's address. It speaks to the kernel itself; neither iptables nor nft is needed.
+// SetNetworkRules rewrites the mesh's firewall table: traffic from the network between the nodes to addresses
+// outside the mesh leaves with the machine's address. It uses netlink; neither iptables nor nft is needed.
 func SetNetworkRules(table string, between, pods plan.Range) error {
 	conn, err := nftables.New()
 	if err != nil {
@@ -32,9 +32,9 @@ func SetNetworkRules(table string, between, pods plan.Range) error {
 	return nil
 }
 
-// masquerade writes the table of one family anew.
+// masquerade rewrites the table of one family.
 func masquerade(conn *nftables.Conn, own *nftables.Table, between, pods netip.Prefix) {
-	conn.AddTable(own) // or there might be none to delete
+	conn.AddTable(own) // DelTable fails without a table
 	conn.DelTable(own)
 	conn.AddTable(own)
 	leaving := conn.AddChain(&nftables.Chain{
@@ -47,7 +47,7 @@ func masquerade(conn *nftables.Conn, own *nftables.Table, between, pods netip.Pr
 		nftrule.Address(nftrule.Destination, expr.CmpOpNeq, pods), nftrule.Masquerade())})
 }
 
-// RemoveTables removes the firewall tables of the machine whose names begin so.
+// RemoveTables removes the firewall tables of the machine with these name prefixes.
 func RemoveTables(prefixes ...string) error {
 	conn, err := nftables.New()
 	if err != nil {

@@ -12,13 +12,14 @@ import (
 	"keelson.dev/kit/namespaces"
 )
 
-// isNamespace tells whether a namespace is kept in a file.
+// isNamespace reports whether a file is the mount of a namespace.
 func isNamespace(file string) bool {
 	var stat unix.Statfs_t
 	return unix.Statfs(file, &stat) == nil && stat.Type == unix.NSFS_MAGIC
 }
 
-// makeNamespace keeps a new namespace in a file. move has the thread that calls it move there.
+// makeNamespace creates a namespace and bind-mounts it on a file. move moves the calling thread into the new
+// namespace.
 func makeNamespace(file, kind string, move func() error) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o711); err != nil {
 		return err
@@ -38,8 +39,8 @@ func makeNamespace(file, kind string, move func() error) error {
 	return err
 }
 
-// keep mounts what the thread of move has moved to. The mount is made by another thread: among other mounts it would be
-// seen by nobody outside.
+// keep mounts the namespace into which move has moved its thread. Another thread makes the mount: a mount made
+// inside a new mount namespace would not be visible outside.
 func keep(file, kind string, move func() error) error {
 	return namespaces.OnThread(func() error {
 		thread := unix.Gettid()
@@ -55,9 +56,10 @@ func keep(file, kind string, move func() error) error {
 	})
 }
 
-// useUpNumbers has the kernel give the calling thread a greater number for its next namespace than there is yet. A
-// mount namespace is kept only in one of a smaller number, lest one keep itself; and Linux 6.18 gives the numbers to
-// its processors by such a many, so that a newer namespace can have the smaller one.
+// useUpNumbers makes the kernel give the calling thread's next namespace a greater number than any existing one. A
+// mount namespace can only be mounted in one with a smaller number, so that none can hold itself; and Linux 6.18
+// hands out the numbers to each CPU in batches of that size (many), so that a newer namespace can have a smaller
+// number.
 func useUpNumbers() error {
 	const many = 4096
 	var all, one unix.CPUSet
@@ -81,7 +83,7 @@ func useUpNumbers() error {
 	return nil
 }
 
-// removeNamespace ends what makeNamespace has made; what is not there is no error.
+// removeNamespace undoes makeNamespace; a missing namespace or file is no error.
 func removeNamespace(file string) error {
 	for isNamespace(file) { // it may be mounted more than once
 		if err := unix.Unmount(file, unix.MNT_DETACH); err != nil {

@@ -11,9 +11,9 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// EnsureHosts makes of each node a host of its own beside the machine, or what is missing of it: a host name, which is
-// the node's, and mounts. Nodes take over what the machine has mounted, and what it mounts and unmounts later as far as
-// its own mounts are shared; nothing of theirs comes out. Their own are shared, so that volumes may be mounted by Pods.
+// EnsureHosts creates the missing UTS and mount namespaces that make each node a separate host: its host name is
+// the node's name. Nodes get the machine's mounts, and also its later mounts and unmounts below shared mounts; the
+// nodes' mounts do not propagate to the machine. The nodes' mounts are shared, so that Pods may mount volumes.
 func EnsureHosts(layout plan.Layout, nodes []string) error {
 	if err := ensurePrivate(layout.Hosts()); err != nil {
 		return fmt.Errorf("making %s a mount that is private: %w", layout.Hosts(), err)
@@ -34,8 +34,8 @@ func EnsureHosts(layout plan.Layout, nodes []string) error {
 	return nil
 }
 
-// RemoveHosts ends what EnsureHosts has made, with all that is still mounted there; what is not there is no error. What
-// runs in it must have ended.
+// RemoveHosts removes the namespaces that EnsureHosts has made, with all their mounts; a missing one is no error.
+// The processes in them must have ended.
 func RemoveHosts(layout plan.Layout) error {
 	entries, err := os.ReadDir(layout.Hosts())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,14 +52,15 @@ func RemoveHosts(layout plan.Layout) error {
 	}
 	for {
 		if err := unix.Unmount(layout.Hosts(), unix.MNT_DETACH); errors.Is(err, unix.EINVAL) {
-			return os.Remove(layout.Hosts()) // it is no mount any more
+			return os.Remove(layout.Hosts()) // it is no longer a mount point
 		} else if err != nil {
 			return fmt.Errorf("unmounting %s: %w", layout.Hosts(), err)
 		}
 	}
 }
 
-// ensurePrivate makes a folder a mount of itself that is private: the kernel keeps mount namespaces nowhere else.
+// ensurePrivate makes a folder a private bind mount of itself: the kernel allows mount namespaces to be mounted
+// only below a private mount.
 func ensurePrivate(dir string) error {
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return err
@@ -84,7 +85,8 @@ func ownName(node string) func() error {
 	}
 }
 
-// ownMounts leaves out what keeps namespaces, those of other meshes too: none would end while this one stands.
+// ownMounts leaves out the mounts of namespaces, also those of other meshes: otherwise they could not end while
+// this one exists.
 func ownMounts() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return err

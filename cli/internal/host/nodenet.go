@@ -16,24 +16,24 @@ import (
 	"keelson.dev/kit/namespaces"
 )
 
-// innerLink is the name of a node's link in its own network.
+// innerLink is the name of a node's link in its own network namespace.
 const innerLink = "eth0"
 
-// NodeNetwork is the network of a node beside the machine's own, as that of a second machine would be.
+// NodeNetwork is the network of a node that is separate from the machine's, like that of a second machine.
 type NodeNetwork struct {
-	// File is where the network namespace is kept.
+	// File is the file on which the network namespace is mounted.
 	File string
-	// Link is the machine's end of the node's link, which hangs at Bridge.
+	// Link is the machine's end of the node's link; it is a port of Bridge.
 	Link, Bridge string
 	// Addresses are the node's, one of each family, Gateways the machine's on the bridge. Machine is another IPv4
 	// address of the machine, which the node reaches as a neighbour: routes to the machine's Pods lead there.
 	Addresses, Gateways []netip.Prefix
 	Machine             netip.Addr
-	// MTU is what the machine sends at once; 0 for Ethernet's.
+	// MTU is the machine's MTU; 0 means the bridge's.
 	MTU int
 }
 
-// EnsureNode makes the node's network, or what is missing of it.
+// EnsureNode creates the missing parts of the node's network.
 func EnsureNode(n NodeNetwork) error {
 	namespace, err := ensureNamespace(n.File)
 	if err != nil {
@@ -51,7 +51,7 @@ func EnsureNode(n NodeNetwork) error {
 	return nil
 }
 
-// connect lays the link between the machine and the node, and the node's ways.
+// connect creates the link between the machine and the node, and the node's routes.
 func (n NodeNetwork) connect(inside *netlink.Handle, namespace netns.NsHandle) error {
 	bridge, err := netlink.LinkByName(n.Bridge)
 	if err != nil {
@@ -59,7 +59,7 @@ func (n NodeNetwork) connect(inside *netlink.Handle, namespace netns.NsHandle) e
 	}
 	outer, err := netlink.LinkByName(n.Link)
 	_, missing := inside.LinkByName(innerLink)
-	if err == nil && missing != nil { // of a namespace that is gone
+	if err == nil && missing != nil { // it belongs to a namespace that is gone
 		if err = netlink.LinkDel(outer); err == nil {
 			err = netlink.LinkNotFoundError{}
 		}
@@ -77,8 +77,8 @@ func (n NodeNetwork) connect(inside *netlink.Handle, namespace netns.NsHandle) e
 	if err != nil {
 		return err
 	}
-	// A Service of the machine may lead a node back to itself: where the kernel's firewall sees bridged packets, they
-	// would have to leave by the link that they came by.
+	// A Service of the machine may lead a node back to itself: if the kernel's firewall sees bridged packets,
+	// these have to leave by the link by which they came.
 	if err := errors.Join(netlink.LinkSetMaster(outer, bridge), netlink.LinkSetHairpin(outer, true),
 		netlink.LinkSetUp(outer)); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (n NodeNetwork) furnish(inside *netlink.Handle) error {
 	return nil
 }
 
-// ensureNamespace opens the network namespace that is kept in a file, and makes it where there is none.
+// ensureNamespace opens the network namespace that is mounted on a file, and creates a missing one.
 func ensureNamespace(file string) (netns.NsHandle, error) {
 	if !isNamespace(file) {
 		if err := makeNamespace(file, "net", func() error { return unix.Unshare(unix.CLONE_NEWNET) }); err != nil {
@@ -133,13 +133,13 @@ func ensureNamespace(file string) (netns.NsHandle, error) {
 	return netns.GetFromPath(file)
 }
 
-// PortFreeIn tells whether nothing listens on a port of any address in the network namespace that is kept in a file.
-// Where there is no namespace yet, nothing does.
+// PortFreeIn reports whether nothing listens on a port of any address in the network namespace that is mounted on
+// a file. In a missing namespace nothing listens.
 func PortFreeIn(file string, port int) bool {
 	if !isNamespace(file) {
 		return true
 	}
-	free := true // also if it went this moment
+	free := true // also if the namespace has just been removed
 	_ = namespaces.Files{Net: file}.Do(func() error {
 		free = PortFree(netip.IPv4Unspecified(), port)
 		return nil
@@ -147,13 +147,13 @@ func PortFreeIn(file string, port int) bool {
 	return free
 }
 
-// RemoveNode removes a node's network; one that is not there is no error. What runs in it must have ended.
+// RemoveNode removes a node's network; a missing one is no error. The processes in it must have ended.
 func RemoveNode(n NodeNetwork) error {
 	return errors.Join(removeNamespace(n.File), RemoveLink(n.Link))
 }
 
-// ReserveRange makes the machine refuse what goes to a range and to nobody in it, instead of sending it out. Other
-// meshes see by that route that the range is taken.
+// ReserveRange makes the machine reject packets to unused addresses of a range instead of sending them out. The
+// route shows other meshes that the range is taken.
 func ReserveRange(prefix netip.Prefix) error {
 	if err := netlink.RouteReplace(reservation(prefix)); err != nil {
 		return fmt.Errorf("reserving the range %s: %w", prefix, err)
@@ -161,7 +161,7 @@ func ReserveRange(prefix netip.Prefix) error {
 	return nil
 }
 
-// ReleaseRange undoes ReserveRange; what is not there is no error.
+// ReleaseRange undoes ReserveRange; a missing route is no error.
 func ReleaseRange(prefix netip.Prefix) error {
 	if err := netlink.RouteDel(reservation(prefix)); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("giving the range %s back: %w", prefix, err)
@@ -169,7 +169,7 @@ func ReleaseRange(prefix netip.Prefix) error {
 	return nil
 }
 
-// reservationPriority comes after every route that leads somewhere.
+// reservationPriority ranks the reservation after every real route.
 const reservationPriority = 1 << 20
 
 func reservation(prefix netip.Prefix) *netlink.Route {

@@ -38,7 +38,7 @@ func RemoveShimSockets(state string) error {
 	return failed
 }
 
-// RemoveSocket removes a socket. What is no socket stays.
+// RemoveSocket removes a socket and leaves any other kind of file.
 func RemoveSocket(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Type() != fs.ModeSocket {
@@ -53,7 +53,7 @@ func RemoveSocket(path string) error {
 	return nil
 }
 
-// Empty removes all that lies in a folder. A folder that is not there is empty.
+// Empty removes everything in a folder. A missing folder counts as empty.
 func Empty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

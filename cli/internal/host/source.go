@@ -7,7 +7,7 @@ import (
 	"net/netip"
 )
 
-// SourceTowards is the machine's address from which it reaches another one. Nothing is sent.
+// SourceTowards returns the machine's address from which it reaches another address. Nothing is sent.
 func SourceTowards(ctx context.Context, address string) (netip.Addr, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "udp", address)
 	if err != nil {

@@ -34,7 +34,7 @@ func load(layout plan.Layout, file string) (*x509.Certificate, crypto.Signer, er
 	return pair.Leaf, key, nil
 }
 
-// ensureSigningKey keeps a key that is there: tokens out in the world were signed with it.
+// ensureSigningKey keeps an existing key, because tokens in use are signed with it.
 func ensureSigningKey(file string) (made bool, err error) {
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		return false, err
@@ -50,21 +50,21 @@ func ensureSigningKey(file string) (made bool, err error) {
 	return true, replaceFile(file, content)
 }
 
-// ensureKey returns the key of a certificate, and makes it where there is none. A certificate that is renewed keeps its
-// key: the two are never replaced together, so that nobody finds two that do not belong together, wherever a crash
-// comes between.
+// ensureKey returns the key of a certificate, and makes a missing one. A renewed certificate keeps its key: the
+// two are never replaced together, so that after a crash no reader finds a key and a certificate that do not
+// match.
 func ensureKey(layout plan.Layout, file string) (crypto.Signer, error) {
 	content, err := os.ReadFile(layout.PKI(file + ".key"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading a key: %w", err)
 	}
-	// What holds no key is like none.
+	// A file without a key counts as missing.
 	if known, err := keyutil.ParsePrivateKeyPEM(content); err == nil {
 		if key, ok := known.(crypto.Signer); ok {
 			return key, nil
 		}
 	}
-	// The certificate is that of a key that is gone.
+	// The certificate belongs to a key that is gone.
 	if err := os.Remove(layout.PKI(file + ".crt")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("removing a certificate whose key is gone: %w", err)
 	}
@@ -90,8 +90,8 @@ func encodeCertificate(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// replaceFile writes a file that only its owner reads; a reader sees the old content or the new one, also after a power
-// failure.
+// replaceFile writes a file that only its owner can read; a reader sees the old content or the new one, also after
+// a power failure.
 func replaceFile(file string, content []byte) error {
 	if err := renameio.WriteFile(file, content, 0o600); err != nil {
 		return fmt.Errorf("writing %s: %w", file, err)
@@ -99,7 +99,7 @@ func replaceFile(file string, content []byte) error {
 	return nil
 }
 
-// ensureFile writes a file as replaceFile does, where it is missing or differs.
+// ensureFile writes a file as replaceFile does, if it is missing or differs.
 func ensureFile(path string, content []byte) error {
 	have, err := os.ReadFile(path)
 	if err == nil && bytes.Equal(have, content) {
@@ -114,9 +114,9 @@ func ensureFile(path string, content []byte) error {
 	return replaceFile(path, content)
 }
 
-// EnsureForeignAuthorities writes the authorities of a mesh of which another machine has the key, and has the agent's
-// kubeconfig name them and the URL of the mesh, if there is one. The bundle is written last: the agent is restarted for
-// it.
+// EnsureForeignAuthorities writes the authorities of a mesh whose key is on another machine, and updates the
+// authorities and the URL of the mesh in the agent's kubeconfig, if that exists. It writes the bundle last,
+// because the agent is restarted for it.
 func EnsureForeignAuthorities(layout plan.Layout, agentKubeconfig, server string, bundle []byte) error {
 	if err := ensureCluster(agentKubeconfig, server, bundle); err != nil {
 		return err

@@ -23,10 +23,11 @@ import (
 // meshAuthority is the certificate of the mesh's authority.
 const meshAuthority = "pki/ca.crt"
 
-// Read reads what files hold, by their paths below the data directory. What cannot be read is said of it.
+// Read reads the certificates in files and returns the results by path below the data directory. Errors are part
+// of the result.
 func Read(layout plan.Layout, files []plan.CertificateFile) map[string]plan.ReadCertificate {
 	found := map[string]plan.ReadCertificate{}
-	// Without one nothing is vouched for.
+	// Without an authority, no certificate counts as signed by it.
 	mesh, _ := readCertificate(layout, meshAuthority)
 	store, _ := readCertificate(layout, plan.StoreAuthorityPath)
 	for _, file := range files {
@@ -47,7 +48,7 @@ func Read(layout plan.Layout, files []plan.CertificateFile) map[string]plan.Read
 	return found
 }
 
-// readCertificate reads the certificate of a file, which is to have its key beside it unless it is the authority's.
+// readCertificate reads the certificate of a file and checks that its key is there, except for an authority.
 func readCertificate(layout plan.Layout, path string) (*x509.Certificate, error) {
 	file := filepath.Join(layout.Dir, path)
 	content, err := os.ReadFile(file)
@@ -78,7 +79,7 @@ func readCertificate(layout plan.Layout, path string) (*x509.Certificate, error)
 	return pair.Leaf, nil
 }
 
-// userOf is the certificate and the key of the only user of a kubeconfig.
+// userOf returns the certificate and the key of the only user of a kubeconfig.
 func userOf(content []byte) (certificate, key []byte, err error) {
 	config, err := clientcmd.Load(content)
 	if err != nil {
@@ -90,7 +91,7 @@ func userOf(content []byte) (certificate, key []byte, err error) {
 	return nil, nil, errors.New("it has no user")
 }
 
-// held is what a certificate says; the authority may be missing.
+// held returns the properties of a certificate; the authority may be nil.
 func held(certificate, authority *x509.Certificate) plan.HeldCertificate {
 	sum := sha256.Sum256(certificate.Raw)
 	h := plan.HeldCertificate{User: certificate.Subject.CommonName, Groups: certificate.Subject.Organization,

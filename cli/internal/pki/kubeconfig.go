@@ -12,7 +12,7 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// EnsureKubeconfig writes the connection file of a certificate's user, credentials included, where it is missing or
+// EnsureKubeconfig writes the kubeconfig of a certificate's user, including the credentials, if it is missing or
 // differs.
 func EnsureKubeconfig(layout plan.Layout, file, server string) error {
 	var content [3][]byte
@@ -26,13 +26,13 @@ func EnsureKubeconfig(layout plan.Layout, file, server string) error {
 	return ensureKubeconfig(layout.Kubeconfig(file), file, server, content[0], user)
 }
 
-// EnsureBootstrapKubeconfig writes the connection file of who has a bootstrap token, where it is missing or differs.
+// EnsureBootstrapKubeconfig writes a kubeconfig with a bootstrap token, if it is missing or differs.
 func EnsureBootstrapKubeconfig(path, server string, authority []byte, token string) error {
 	return ensureKubeconfig(path, "bootstrap", server, authority, &clientcmdapi.AuthInfo{Token: token})
 }
 
-// ensureCluster has a kubeconfig that is there reach its cluster at a URL and know it by the authorities, and changes
-// nothing else.
+// ensureCluster sets the URL and the authorities of the cluster in an existing kubeconfig, and changes nothing
+// else.
 func ensureCluster(path, server string, authorities []byte) error {
 	config, err := clientcmd.LoadFromFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,4 +1,4 @@
-// Package pki keeps the certificates of a mesh: what is there and still good is used again, the rest is made.
+// Package pki maintains the certificates of a mesh: it keeps those that are still good, and makes the others.
 package pki
 
 import (
@@ -22,11 +22,11 @@ import (
 type authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
-	// bridge is what those have to see who know only the authority before, in PEM.
+	// bridge is the certificate, in PEM, that clients need which trust only the previous authority.
 	bridge []byte
 }
 
-// authorityName is the name of a mesh's first authority, and what those of the others begin with.
+// authorityName is the name of a mesh's first authority, and the prefix of the names of later ones.
 const authorityName = "keelson-ca"
 
 // Ensure makes every certificate that is missing or due, and returns the files that it wrote.
@@ -61,8 +61,9 @@ func Ensure(layout plan.Layout, certificates []plan.Certificate, now time.Time) 
 	return written, err
 }
 
-// ensureAuthority never replaces a CA that is there: everything out in the world trusts it. A key alone is that of a CA
-// whose certificate was not written yet, or was lost: with a new one, what it has signed is good again.
+// ensureAuthority never replaces an existing CA, because all clients and servers trust it. A key without a
+// certificate belongs to a CA whose certificate was not written yet or was lost: a new certificate makes the
+// certificates that it has signed valid again.
 func ensureAuthority(layout plan.Layout, now time.Time) (authority, bool, error) {
 	if err := completeSwitch(layout); err != nil {
 		return authority{}, false, err
@@ -100,13 +101,13 @@ func authorityTemplate(name pkix.Name) *x509.Certificate {
 	}
 }
 
-// good tells whether the certificate on disk is what the plan asks for.
+// good reports whether the certificate on disk matches the plan.
 func good(layout plan.Layout, want plan.Certificate, ca authority, now time.Time) bool {
 	have, _, err := load(layout, want.File)
 	return err == nil && plan.CertificateFault(want, held(have, ca.certificate), now) == ""
 }
 
-// Renew makes certificates anew, due or not, each with a new key if that is wanted.
+// Renew renews certificates, due or not, each with a new key if newKeys is set.
 func Renew(layout plan.Layout, certificates []plan.Certificate, newKeys bool, now time.Time) error {
 	ca, _, err := ensureAuthority(layout, now)
 	if err != nil {
@@ -159,7 +160,7 @@ func write(layout plan.Layout, file string, template *x509.Certificate, parent *
 	if template.SerialNumber, err = newSerial(); err != nil {
 		return err
 	}
-	// Clocks of clients may be a little behind.
+	// Clients' clocks may be a little behind.
 	template.NotBefore, template.NotAfter = now.Add(-5*time.Minute), now.Add(life)
 	signer := authority{template, key, nil}
 	if parent != nil {

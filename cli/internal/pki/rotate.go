@@ -23,7 +23,7 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// Authorities reads what stands of the mesh's authorities.
+// Authorities reads the state of the mesh's authorities on disk.
 func Authorities(layout plan.Layout) (plan.Authorities, error) {
 	bundle, err := Trusted(layout)
 	if err != nil {
@@ -86,7 +86,7 @@ func isKeyOf(key any, certificate *x509.Certificate) bool {
 	return ok && public.Equal(certificate.PublicKey)
 }
 
-// readBridge returns nil where there is none, or none that can be read.
+// readBridge returns nil if there is no bridge, or none that can be parsed.
 func readBridge(layout plan.Layout) (*x509.Certificate, error) {
 	content, err := os.ReadFile(layout.PKI(bridgeFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,8 +101,8 @@ func readBridge(layout plan.Layout) (*x509.Certificate, error) {
 	return nil, nil
 }
 
-// bridgeTo is the certificate, in PEM, by which those trust the authority who know only the one before; empty without.
-// Whoever shows a certificate of the authority shows it too.
+// bridgeTo returns the certificate, in PEM, through which clients that know only the previous authority trust this
+// one; empty without one. It is appended to each certificate that the authority signs.
 func bridgeTo(layout plan.Layout, authority *x509.Certificate, now time.Time) ([]byte, error) {
 	bridge, err := readBridge(layout)
 	if err != nil || bridge == nil || now.After(bridge.NotAfter) ||
@@ -112,7 +112,7 @@ func bridgeTo(layout plan.Layout, authority *x509.Certificate, now time.Time) ([
 	return encodeCertificate(bridge.Raw), nil
 }
 
-// Rotate carries a step out.
+// Rotate carries out a step.
 func Rotate(layout plan.Layout, step plan.RotationStep, now time.Time) error {
 	switch step {
 	case plan.RotationMake:
@@ -122,7 +122,7 @@ func Rotate(layout plan.Layout, step plan.RotationStep, now time.Time) error {
 	case plan.RotationSwitch:
 		return switchToNext(layout)
 	case plan.RotationTidy:
-		// The key first: a certificate alone is no pair, and the next rotation makes it anew.
+		// The key is removed first: a certificate alone is no pair, and the next rotation replaces it.
 		return errors.Join(remove(layout.PKI(plan.NextAuthority+".key")), remove(layout.PKI(plan.NextAuthority+".crt")))
 	case plan.RotationFinish:
 		return trustFirst(layout)
@@ -159,7 +159,7 @@ func makeNext(layout plan.Layout, now time.Time) error {
 	if template.SerialNumber, err = newSerial(); err != nil {
 		return err
 	}
-	// It cannot be believed for longer than who has signed it.
+	// It cannot be valid for longer than its signer.
 	template.NotBefore, template.NotAfter = next.NotBefore, ca.certificate.NotAfter
 	der, err := x509.CreateCertificate(rand.Reader, template, ca.certificate, next.PublicKey, ca.key)
 	if err != nil {
@@ -168,7 +168,8 @@ func makeNext(layout plan.Layout, now time.Time) error {
 	return replaceFile(layout.PKI(bridgeFile), encodeCertificate(der))
 }
 
-// nextTemplate has a name of its own: who looks for an authority by its name finds one, not two.
+// nextTemplate returns a template with a unique name, so that a search for an authority by name finds one, not
+// two.
 func nextTemplate(key crypto.Signer) (*x509.Certificate, error) {
 	public, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
@@ -178,7 +179,7 @@ func nextTemplate(key crypto.Signer) (*x509.Certificate, error) {
 	return authorityTemplate(pkix.Name{CommonName: authorityName + "-" + hex.EncodeToString(sum[:4])}), nil
 }
 
-// trustNext adds the next authority behind the one that signs.
+// trustNext adds the next authority to the bundle, after the one that signs.
 func trustNext(layout plan.Layout) error {
 	bundle, next, err := trustedAndNext(layout)
 	if err != nil {
@@ -197,7 +198,8 @@ func trustedAndNext(layout plan.Layout) (bundle []*x509.Certificate, next *x509.
 	return bundle, next, nil
 }
 
-// switchToNext puts the next authority before the others. Between its two files nothing is signed.
+// switchToNext puts the next authority first in the bundle and installs its key. Nothing is signed between the
+// writes of the two files.
 func switchToNext(layout plan.Layout) error {
 	bundle, next, err := trustedAndNext(layout)
 	if err != nil {
@@ -216,7 +218,7 @@ func switchToNext(layout plan.Layout) error {
 	return trust(layout, append([]*x509.Certificate{next}, others...)...)
 }
 
-// trustFirst leaves the authority that signs.
+// trustFirst keeps only the authority that signs.
 func trustFirst(layout plan.Layout) error {
 	bundle, err := Trusted(layout)
 	if err != nil {
@@ -233,7 +235,7 @@ func trust(layout plan.Layout, bundle ...*x509.Certificate) error {
 	return replaceFile(layout.PKI("ca.crt"), text.Bytes())
 }
 
-// completeSwitch does what a keel that was killed in the midst of RotationSwitch has left undone.
+// completeSwitch completes a RotationSwitch during which keel was killed.
 func completeSwitch(layout plan.Layout) error {
 	a, err := Authorities(layout)
 	if err != nil || !a.Switching() {

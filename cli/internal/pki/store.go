@@ -12,7 +12,7 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// signer is the authority of a certificate: the mesh's, or that of the store.
+// signer returns the authority for a certificate: the mesh's or the store's.
 func signer(layout plan.Layout, certificate plan.Certificate, mesh authority, now time.Time) (authority, error) {
 	if !certificate.Store {
 		return mesh, nil
@@ -20,7 +20,8 @@ func signer(layout plan.Layout, certificate plan.Certificate, mesh authority, no
 	return ensureStoreAuthority(layout, now)
 }
 
-// ensureStoreAuthority never replaces one that is there: the other machines that have the store trust it.
+// ensureStoreAuthority never replaces an existing authority, because the other machines that have the store trust
+// it.
 func ensureStoreAuthority(layout plan.Layout, now time.Time) (authority, error) {
 	certificate, key, err := load(layout, plan.StoreAuthority)
 	if err == nil {
@@ -44,7 +45,7 @@ func ensureStoreAuthority(layout plan.Layout, now time.Time) (authority, error) 
 	return authority{certificate: certificate, key: key}, err
 }
 
-// ReadShared reads what every machine of the control plane has.
+// ReadShared reads the files that every machine of the control plane has.
 func ReadShared(layout plan.Layout) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, name := range plan.SharedFiles() {
@@ -64,11 +65,11 @@ func ReadShared(layout plan.Layout) (map[string][]byte, error) {
 	return files, nil
 }
 
-// bridgeFile is shared by a mesh whose authority was replaced: who knows the one before believes the apiserver of the
-// machine that joins by it.
+// bridgeFile is shared too if the mesh's authority was replaced: with it, clients that know the previous authority
+// trust the apiserver of the machine that joins.
 const bridgeFile = plan.AuthorityBridge + ".crt"
 
-// WriteShared writes it on a machine that joins the control plane.
+// WriteShared writes these files on a machine that joins the control plane.
 func WriteShared(layout plan.Layout, files map[string][]byte) error {
 	if bridge := files[bridgeFile]; len(bridge) > 0 {
 		if err := ensureFile(layout.PKI(bridgeFile), bridge); err != nil {
@@ -83,12 +84,12 @@ func WriteShared(layout plan.Layout, files map[string][]byte) error {
 	return nil
 }
 
-// WriteEncryption writes what of the store is encrypted, and by which keys.
+// WriteEncryption writes the store's encryption configuration, including its keys.
 func WriteEncryption(layout plan.Layout, content []byte) error {
 	return ensureFile(layout.Encryption(), content)
 }
 
-// HasShared tells whether the machine has all of what every machine of the control plane has.
+// HasShared reports whether the machine has all files that every machine of the control plane has.
 func HasShared(layout plan.Layout) bool {
 	for _, name := range plan.SharedFiles() {
 		if _, err := os.Stat(layout.PKI(name)); err != nil {
