@@ -1,5 +1,5 @@
-// Package hostport is the CNI plugin that leads ports of the machine to Pods. The CNI project's own one, portmap, runs
-// the iptables or nft program; this one speaks to the kernel itself.
+// Package hostport is the CNI plugin that forwards ports of the machine to Pods. The CNI project's plugin portmap
+// runs the iptables or nft program; this plugin uses netlink.
 package hostport
 
 import (
@@ -13,7 +13,7 @@ import (
 	"keelson.dev/kit/keptport"
 )
 
-// Mapping is one port as the container runtime states it.
+// Mapping is one port mapping from the container runtime.
 type Mapping struct {
 	HostPort      int    `json:"hostPort"`
 	ContainerPort int    `json:"containerPort"`
@@ -21,9 +21,9 @@ type Mapping struct {
 	HostIP        string `json:"hostIP"`
 }
 
-// Forward is what becomes of one port of the machine.
+// Forward is the forwarding of one port of the machine.
 type Forward struct {
-	// Host is the address of the machine, the zero Addr for all of them.
+	// Host is the address of the machine; the zero Addr means all of its addresses.
 	Host     netip.Addr
 	Port     uint16
 	Protocol uint8
@@ -34,8 +34,8 @@ var protocols = map[string]uint8{
 	"": unix.IPPROTO_TCP, "tcp": unix.IPPROTO_TCP, "udp": unix.IPPROTO_UDP, "sctp": unix.IPPROTO_SCTP,
 }
 
-// Forwards returns what the mappings of a Pod mean, or why there is one that it cannot have: the ports in kept are the
-// machine's own. A mapping of an IPv6 address is left out: Pods have IPv4 addresses only.
+// Forwards converts the mappings of a Pod, or returns an error for one that it cannot have: the ports in kept are
+// the machine's own. A mapping of an IPv6 address is left out: Pods have IPv4 addresses only.
 func Forwards(mappings []Mapping, pod netip.Addr, kept []keptport.Port) ([]Forward, error) {
 	var out []Forward
 	for i, m := range mappings {
@@ -71,7 +71,7 @@ func Forwards(mappings []Mapping, pod netip.Addr, kept []keptport.Port) ([]Forwa
 	return out, nil
 }
 
-// hostAddress is the zero Addr where all addresses of the machine are meant.
+// hostAddress parses an address; it returns the zero Addr for all addresses of the machine.
 func hostAddress(text string) (netip.Addr, error) {
 	if text == "" {
 		return netip.Addr{}, nil

@@ -20,21 +20,21 @@ import (
 // Type is the plugin's name in a network configuration and that of its program.
 const Type = plan.HostPortPlugin
 
-// config is what the plugin gets on standard input.
+// config is the configuration that the plugin reads from standard input.
 type config struct {
 	types.PluginConf
 	// Table is the firewall table that holds the ports.
 	Table string `json:"table"`
-	// Kept are the ports of the machine that no Pod gets.
+	// Kept are the ports of the machine that no Pod can have.
 	Kept []keptport.Port `json:"kept"`
-	// Guard is whether the Pod is held to the addresses that it was given.
+	// Guard is set if the Pod may only use the addresses that it was given.
 	Guard         bool `json:"guard"`
 	RuntimeConfig struct {
 		PortMappings []Mapping `json:"portMappings"`
 	} `json:"runtimeConfig"`
 }
 
-// Main answers the call that the environment describes.
+// Main handles the CNI call that the environment describes.
 func Main() {
 	calls := skel.CNIFuncs{Add: onAdd, Check: onCheck, Del: onDel}
 	skel.PluginMainFuncs(calls, version.All, Type+": leads ports of the machine to Pods")
@@ -54,7 +54,7 @@ func parse(data []byte) (*config, error) {
 	return c, nil
 }
 
-// onAdd passes on what the plugins before it said.
+// onAdd passes on the result of the plugins before it.
 func onAdd(args *skel.CmdArgs) error {
 	c, err := parse(args.StdinData)
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *config) link(name string) (linkguard.Link, error) {
 	return link, nil
 }
 
-// forwards returns what is to be done and the Pod's address with its network.
+// forwards returns the ports to forward and the Pod's address with its network.
 func (c *config) forwards() ([]Forward, netip.Prefix, error) {
 	result, err := current.NewResultFromResult(c.PrevResult)
 	if err != nil {

@@ -18,13 +18,13 @@ import (
 	"keelson.dev/kit/nftrule"
 )
 
-// chainLeaving gives the machine's address to what would otherwise be answered without it.
+// chainLeaving masquerades traffic whose replies would otherwise bypass the machine.
 const chainLeaving = "postrouting"
 
 var loopback = netip.MustParsePrefix("127.0.0.0/8")
 
-// add leads the ports to the Pod, whose address is given with the network that it reaches without the machine. Every
-// rule carries the name of its owner. What the machine keeps stays closed.
+// add forwards the ports to the Pod, whose address is given with the network that it reaches without the machine.
+// Every rule has its owner's name as a comment. The machine's kept ports stay closed.
 func add(table, owner string, forwards []Forward, pod netip.Prefix, kept []keptport.Port) error {
 	conn, err := nftables.New()
 	if err != nil {
@@ -43,8 +43,7 @@ func add(table, owner string, forwards []Forward, pod netip.Prefix, kept []keptp
 		match = slices.Concat(match, nftrule.Port(f.Protocol, f.Port), nftrule.To(f.Target))
 		conn.AddRule(&nftables.Rule{Table: own, Chain: ports, Exprs: match, UserData: tag})
 	}
-	// What comes from the machine's loopback or from the Pod's own network would be answered without coming by here
-	// again.
+	// Replies to the machine's loopback or to the Pod's own network would not pass these rules again.
 	for _, source := range []netip.Prefix{loopback, pod.Masked()} {
 		conn.AddRule(&nftables.Rule{Table: own, Chain: leaving, UserData: tag, Exprs: slices.Concat(
 			nftrule.Redirected(), nftrule.Address(nftrule.Source, expr.CmpOpEq, source),
@@ -57,11 +56,11 @@ func add(table, owner string, forwards []Forward, pod netip.Prefix, kept []keptp
 	return forgetFlows(forwards)
 }
 
-// remove takes away the rules of an owner. What is not there is no error.
+// remove removes the rules of an owner. Missing rules are no error.
 func remove(table, owner string) error {
 	var err error
 	for range 5 {
-		// Where somebody else has removed one of them meanwhile, nothing was removed here.
+		// If another process has removed one of the rules meanwhile, nothing was removed here.
 		if err = removeAll(table, owner); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -111,7 +110,8 @@ func owned(table, owner string) (*nftables.Conn, []*nftables.Rule, error) {
 	return conn, out, nil
 }
 
-// forgetFlows makes the kernel judge what already flows to the ports anew. Only UDP has no end that it could see.
+// forgetFlows makes the kernel apply the rules again to existing flows to the ports. Only UDP needs it: the kernel
+// sees no end of its flows.
 func forgetFlows(forwards []Forward) error {
 	var filters []netlink.CustomConntrackFilter
 	for _, f := range forwards {

@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// bundleType is the type of the Secret that keeps a bundle.
+	// bundleType is the type of the Secret that holds a bundle.
 	bundleType = "keelson.dev/control-plane"
-	// rightPrefix begins the names of the Role and RoleBinding by which one token reads one bundle.
+	// rightPrefix is the name prefix of the Role and RoleBinding that let one token read one bundle.
 	rightPrefix = "keelson:control-plane-"
 )
 
-// NewKey makes one.
+// NewKey makes a random key.
 func NewKey() (key Key, err error) {
 	if _, err := rand.Read(key[:]); err != nil {
 		return key, fmt.Errorf("making a key: %w", err)
@@ -34,7 +34,7 @@ func NewKey() (key Key, err error) {
 	return key, nil
 }
 
-// Seal encrypts a bundle for who has the key, and binds it to the token that it goes with.
+// Seal encrypts a bundle with the key, and binds it to its token.
 func Seal(b Bundle, key Key, token string) ([]byte, error) {
 	var first nonce
 	if _, err := rand.Read(first[:]); err != nil {
@@ -43,8 +43,9 @@ func Seal(b Bundle, key Key, token string) ([]byte, error) {
 	return seal(b, key, first, token)
 }
 
-// Offer makes a token by which one machine joins the control plane, and a Secret with the sealed bundle, which the
-// token alone may read. All of it is the token's: it goes when that expires or is deleted.
+// Offer creates a token with which one machine joins the control plane, and a Secret with the sealed bundle, which
+// only the token may read. The token's Secret owns all of these objects: they are deleted when it expires or is
+// deleted.
 func Offer(ctx context.Context, client kubernetes.Interface, b Bundle, life time.Duration, description string,
 ) (token discovery.Token, key Key, err error) {
 	if key, err = NewKey(); err != nil {
@@ -84,7 +85,7 @@ func offer(ctx context.Context, client kubernetes.Interface, b Bundle, token dis
 	return nil
 }
 
-// bundleObjects are what keeps a bundle, and lets its token read it.
+// bundleObjects returns the objects that hold a bundle and let its token read it.
 func bundleObjects(token string, sealed []byte, owner types.UID) (*corev1.Secret, *rbacv1.Role, *rbacv1.RoleBinding) {
 	of := metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: bootstraputil.BootstrapTokenSecretName(token),
 		UID: owner}
@@ -105,7 +106,8 @@ func bundleObjects(token string, sealed []byte, owner types.UID) (*corev1.Secret
 	return secret, role, binding
 }
 
-// Spend takes back what a machine has joined the control plane by: it is good for one.
+// Spend deletes the bundle and the token with which a machine has joined the control plane: they are for one
+// machine only.
 func Spend(ctx context.Context, client kubernetes.Interface, token string) error {
 	secrets := client.CoreV1().Secrets(metav1.NamespaceSystem)
 	for _, name := range []string{discovery.BundleName(token), bootstraputil.BootstrapTokenSecretName(token)} {

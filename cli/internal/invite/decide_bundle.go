@@ -13,32 +13,32 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// Bundle is what a machine has to have to be one of the control plane.
+// Bundle holds what a machine needs to become part of the control plane.
 type Bundle struct {
-	// Version is raised when an older keel could not follow it.
+	// Version is raised when an older keel could not apply it.
 	Version int `json:"version"`
-	// Expires is when nobody is to take it any more.
+	// Expires is when keel stops accepting the bundle.
 	Expires time.Time `json:"expires"`
 	// Files are those of plan.SharedFiles.
 	Files map[string][]byte `json:"files"`
-	// Encryption is the configuration of what of the store is encrypted; empty without one.
+	// Encryption is the store's encryption configuration; empty without one.
 	Encryption []byte `json:"encryption,omitempty"`
-	// Stores are the URLs at which the store is reached that the machine gets a copy of.
+	// Stores are the URLs of the store of which the machine gets a copy.
 	Stores []string `json:"stores"`
-	// Endpoint is the HOST:PORT at which other machines reach the control plane; empty where it has none of its own.
+	// Endpoint is the HOST:PORT at which other machines reach the control plane; empty without one.
 	Endpoint string `json:"controlPlaneEndpoint,omitempty"`
 }
 
-// bundleVersion is the one that this keel writes and follows.
+// bundleVersion is the version that this keel writes and reads.
 const bundleVersion = 1
 
-// Lives of what joins a machine to the control plane: who has it has all of the mesh.
+// Lifetimes of the token and bundle for the control plane: they give full access to the mesh.
 const (
 	ControlPlaneLife    = 2 * time.Hour
 	maxControlPlaneLife = 2 * time.Hour
 )
 
-// CheckControlPlaneLife says what is wrong with how long a token of the control plane is to be good.
+// CheckControlPlaneLife validates the lifetime of a token for the control plane.
 func CheckControlPlaneLife(life time.Duration) error {
 	if life < time.Second || life > maxControlPlaneLife {
 		return fmt.Errorf("--ttl: %v must be between a second and %v with --control-plane: whoever has such a token "+
@@ -47,21 +47,21 @@ func CheckControlPlaneLife(life time.Duration) error {
 	return nil
 }
 
-// Key is by what a bundle is sealed: never stored in the mesh.
+// Key is the key that encrypts a bundle; it is never stored in the mesh.
 type Key [32]byte
 
-// nonce stands before what is sealed with it.
+// nonce precedes the ciphertext that is sealed with it.
 type nonce [12]byte
 
-// String is the key as it is typed.
+// String returns the key in the form in which it is typed.
 func (k Key) String() string { return hex.EncodeToString(k[:]) }
 
-// KeyFlag names it.
+// KeyFlag is the flag for the key.
 const KeyFlag = "--certificate-key"
 
 var keyForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// ParseKey reads a key as it is typed. What is wrong with one is said without its words.
+// ParseKey parses a typed key. Its errors do not contain the text.
 func ParseKey(text string) (key Key, err error) {
 	if !keyForm.MatchString(text) {
 		return key, fmt.Errorf("%s: a key is 64 hexadecimal digits, as keel token create --control-plane prints it",
@@ -71,7 +71,7 @@ func ParseKey(text string) (key Key, err error) {
 	return key, err
 }
 
-// seal encrypts a bundle for who has the key, and binds it to the token that it goes with. No nonce comes twice.
+// seal encrypts a bundle with the key, and binds it to its token. A nonce must not be used twice.
 func seal(b Bundle, key Key, nonce nonce, token string) ([]byte, error) {
 	b.Version = bundleVersion
 	plain, err := json.Marshal(b)
@@ -85,7 +85,7 @@ func seal(b Bundle, key Key, nonce nonce, token string) ([]byte, error) {
 	return sealing.Seal(nonce[:], nonce[:], plain, boundTo(token)), nil
 }
 
-// errWrongKey is all that can be said of a bundle that the key does not open.
+// errWrongKey is the error for a bundle that the key does not decrypt.
 var errWrongKey = fmt.Errorf("%s: it is not the one that was printed with the token, or somebody has changed what the "+
 	"mesh keeps for it: keel token create --control-plane --print-join-command on a machine of the control plane "+
 	"makes another", KeyFlag)
@@ -138,10 +138,11 @@ func (k Key) cipher() (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// boundTo is what a bundle is sealed with beside its content, so that it passes for no other token's.
+// boundTo returns the additional data with which a bundle is sealed, so that it is not accepted with another
+// token.
 func boundTo(token string) []byte { return []byte("keel control-plane of token " + token) }
 
-// ControlPlaneCommand is what is typed on a machine that is to join the control plane.
+// ControlPlaneCommand returns the command to run on a machine that is to join the control plane.
 func ControlPlaneCommand(join string, key Key) string {
 	return fmt.Sprintf("%s --control-plane %s %s", join, KeyFlag, key)
 }

@@ -15,10 +15,11 @@ import (
 	"keelson.dev/cli/internal/discovery"
 )
 
-// Group is whom a token stands for that machines join by, beside every token's system:bootstrappers.
+// Group is the group of the tokens with which machines join, in addition to system:bootstrappers, the group of
+// every token.
 const Group = "system:bootstrappers:keelson:node"
 
-// secretOf is the Secret of a token that is good for a time; 0 is for ever.
+// secretOf returns the Secret of a token with this lifetime; 0 means for ever.
 func secretOf(token discovery.Token, life time.Duration, description string, now time.Time) *corev1.Secret {
 	data := map[string]string{
 		bootstrapapi.BootstrapTokenIDKey:               token.ID,
@@ -38,13 +39,14 @@ func secretOf(token discovery.Token, life time.Duration, description string, now
 			Name: bootstrapapi.BootstrapTokenSecretPrefix + token.ID}}
 }
 
-// Listed is a token as an operator sees it.
+// Listed is a token in the form that keel lists.
 type Listed struct {
-	// Token is all of it, TTL and Expires how long it is still good, Usages, Groups and Description what it is for.
+	// Token is the whole token, TTL and Expires say how long it is still valid; Usages, Groups and Description say
+	// what it is for.
 	Token, TTL, Expires, Usages, Groups, Description string
 }
 
-// list reads tokens, in the order of their names.
+// list converts the Secrets of tokens, sorted by token.
 func list(secrets []corev1.Secret, now time.Time) []Listed {
 	var all []Listed
 	for _, secret := range secrets {
@@ -56,7 +58,7 @@ func list(secrets []corev1.Secret, now time.Time) []Listed {
 			Groups:      field(bootstrapapi.BootstrapTokenExtraGroupsKey),
 			Description: field(bootstrapapi.BootstrapTokenDescriptionKey)}
 		if expires := field(bootstrapapi.BootstrapTokenExpirationKey); expires != "" {
-			one.Expires, one.TTL = expires, "<invalid>" // nobody is believed by it
+			one.Expires, one.TTL = expires, "<invalid>" // such a token is not accepted
 			if at, err := time.Parse(time.RFC3339, expires); err == nil {
 				one.TTL = "<expired>"
 				if left := at.Sub(now); left > 0 {
@@ -81,7 +83,7 @@ func usages(data map[string][]byte) string {
 	return strings.Join(names, ",")
 }
 
-// CheckLife says what is wrong with how long a token is to be good.
+// CheckLife validates the lifetime of a token.
 func CheckLife(life time.Duration) error {
 	if life < 0 || life > 0 && life < time.Second {
 		return fmt.Errorf("--ttl: %v must be a second or more, or 0 for a token that never expires", life)
@@ -89,7 +91,8 @@ func CheckLife(life time.Duration) error {
 	return nil
 }
 
-// JoinCommand is what is typed on a machine that is to join. The pins are those of all authorities that are trusted.
+// JoinCommand returns the command to run on a machine that is to join. The pins are those of all trusted
+// authorities.
 func JoinCommand(address string, token discovery.Token, pins []string) string {
 	line := fmt.Sprintf("keel join %s --token %s", address, token)
 	for _, pin := range pins {

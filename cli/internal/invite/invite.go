@@ -1,5 +1,5 @@
-// Package invite prepares a mesh for machines that join it: what they may do and read before they are nodes, and the
-// bootstrap tokens by which they ask.
+// Package invite prepares a mesh for machines that join it: the rights that they have before they are nodes, and
+// the bootstrap tokens with which they authenticate.
 package invite
 
 import (
@@ -22,7 +22,7 @@ import (
 //go:embed invite.yaml
 var template string
 
-// Input is what machines that join have to know.
+// Input holds what machines that join have to know.
 type Input struct {
 	// Server is the URL at which they reach the apiserver, CA the mesh's authority in PEM.
 	Server   string
@@ -30,8 +30,8 @@ type Input struct {
 	Settings plan.NodeSettings
 }
 
-// Apply lets machines join the mesh, or brings what lets them up to date, and returns what it leaves as others have
-// changed it.
+// Apply installs or updates the objects that let machines join the mesh, and returns those that it leaves alone
+// because others have changed them.
 func Apply(ctx context.Context, client dynamic.Interface, in Input) (left []string, err error) {
 	values, err := in.values()
 	if err != nil {
@@ -63,7 +63,7 @@ func (in Input) values() (map[string]any, error) {
 		"settings": settings, "kubeconfig": kubeconfig}, err
 }
 
-// ClusterInfo is the kubeconfig that everybody may read, of nobody.
+// ClusterInfo returns the kubeconfig without a user that every client may read.
 func (in Input) ClusterInfo() (string, error) {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[""] = &clientcmdapi.Cluster{Server: in.Server, CertificateAuthorityData: in.CA}
@@ -74,7 +74,7 @@ func (in Input) ClusterInfo() (string, error) {
 	return string(kubeconfig), nil
 }
 
-// Invites tells whether the mesh lets machines join already.
+// Invites reports whether the mesh already lets machines join.
 func Invites(ctx context.Context, client kubernetes.Interface) (bool, error) {
 	_, err := client.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, bootstrapapi.ConfigMapClusterInfo,
 		metav1.GetOptions{})

@@ -16,7 +16,7 @@ import (
 	"keelson.dev/cli/internal/manifest"
 )
 
-// CreateToken makes a token that is good for a time; 0 is for ever.
+// CreateToken creates a token with this lifetime; 0 means for ever.
 func CreateToken(ctx context.Context, client kubernetes.Interface, life time.Duration, description string,
 ) (discovery.Token, error) {
 	text, err := bootstraputil.GenerateBootstrapToken()
@@ -35,7 +35,7 @@ func CreateToken(ctx context.Context, client kubernetes.Interface, life time.Dur
 	return token, nil
 }
 
-// Tokens lists the mesh's bootstrap tokens, whoever has made them.
+// Tokens lists all bootstrap tokens of the mesh, including those that keel has not made.
 func Tokens(ctx context.Context, client kubernetes.Interface) ([]Listed, error) {
 	secrets, err := client.CoreV1().Secrets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("type", string(bootstrapapi.SecretTypeBootstrapToken)).String()})
@@ -45,7 +45,7 @@ func Tokens(ctx context.Context, client kubernetes.Interface) ([]Listed, error) 
 	return list(secrets.Items, time.Now()), nil
 }
 
-// DeleteToken deletes a token, of which the ID is enough.
+// DeleteToken deletes the token with this ID.
 func DeleteToken(ctx context.Context, client kubernetes.Interface, id string) error {
 	err := client.CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, bootstraputil.BootstrapTokenSecretName(id),
 		metav1.DeleteOptions{})

@@ -12,16 +12,16 @@ import (
 	"keelson.dev/kit/subprocess"
 )
 
-// record is what is known of a unit's process, as it lies beside the unit's file.
+// record describes a unit's process; its file lies beside the unit's file.
 type record struct {
-	// Wanted is set while the process is to run: the supervisor starts it again when it has ended.
+	// Wanted is set while the process should run: the supervisor restarts it when it has ended.
 	Wanted bool `json:"wanted"`
-	// Restarts counts how often it has done so.
+	// Restarts counts these restarts.
 	Restarts int                `json:"restarts"`
 	Process  subprocess.Process `json:"process"`
 }
 
-// load reads the record of a unit, or of the supervisor; of what was never started it is empty.
+// load reads the record of a unit, or of the supervisor; it is empty if that was never started.
 func (u *Units) load(name string) (record, error) {
 	var r record
 	file := u.Path(name + recordSuffix)

@@ -14,11 +14,10 @@ import (
 	"keelson.dev/kit/subprocess"
 )
 
-// unitVariable is the variable of a process that names the file of the unit by which it was started.
+// unitVariable is the environment variable of a process that names the file of its unit.
 const unitVariable = "KEEL_UNIT"
 
-// end ends the process of a unit, whose lock the caller holds, also one that somebody has started and not recorded any
-// more.
+// end stops the process of a unit, whose lock the caller holds, also a process that was started but not recorded.
 func (u *Units) end(ctx context.Context, name string, r *record) error {
 	if err := u.find(name, r); err != nil {
 		return err
@@ -26,7 +25,7 @@ func (u *Units) end(ctx context.Context, name string, r *record) error {
 	return subprocess.Stop(ctx, r.Process, stopGrace)
 }
 
-// start starts the process of a unit, whose lock the caller holds, in place of the one that it has.
+// start replaces the process of a unit, whose lock the caller holds, with a new one.
 func (u *Units) start(ctx context.Context, name string, r *record) error {
 	if err := u.end(ctx, name, r); err != nil {
 		return err
@@ -48,16 +47,16 @@ func (u *Units) start(ctx context.Context, name string, r *record) error {
 		return err
 	}
 	if p.oomScore != "" {
-		// In a container it may be refused; the process runs as well.
+		// In a container this may be refused; the process runs nevertheless.
 		_ = os.WriteFile(filepath.Join("/proc", strconv.Itoa(r.Process.PID), "oom_score_adj"), []byte(p.oomScore), 0)
 	}
 	return nil
 }
 
-// mark is in the environment of a unit's process, and of what that has started.
+// mark returns the variable in the environment of a unit's process and its children.
 func (u *Units) mark(name string) string { return unitVariable + "=" + u.Path(name) }
 
-// find puts the process of a unit into its record where that has none that runs.
+// find looks for the process of a unit and records it, unless the record has a live process.
 func (u *Units) find(name string, r *record) error {
 	if r.Process.Alive() {
 		return nil
@@ -90,8 +89,8 @@ func (u *Units) find(name string, r *record) error {
 	return nil
 }
 
-// commandOf is what a process was started with, if a unit's process it is: what that has started has its mark too, and
-// another session.
+// commandOf returns the command of a process, and whether it is the process of the unit. Children of that process
+// have the mark too, but run another program.
 func (u *Units) commandOf(name string, pid int) (command subprocess.Command, ours bool) {
 	dir := filepath.Join(string(u.Proc), strconv.Itoa(pid))
 	environment, err := os.ReadFile(filepath.Join(dir, "environ"))

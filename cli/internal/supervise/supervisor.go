@@ -14,17 +14,17 @@ import (
 	"keelson.dev/kit/subprocess"
 )
 
-// supervisorName is of the supervisor's record and lock.
+// supervisorName is the name of the supervisor's record and lock.
 const supervisorName = "supervisor"
 
-// interval is how long a process has ended at most when it is started again.
+// interval is the time between two checks of the units: an ended process is restarted within it.
 const interval = time.Second
 
 // startLimit is how long a supervisor may take to record itself.
 const startLimit = 30 * time.Second
 
-// Run starts again the units that are wanted and have ended, until ctx ends; they go on then. Of several supervisors
-// one does so, and the others wait for its end.
+// Run restarts wanted units that have ended, until ctx ends; their processes keep running then. Only one of
+// several supervisors does so; the others wait until it ends.
 func (u *Units) Run(ctx context.Context, out io.Writer) error {
 	if err := os.MkdirAll(string(u.Folder), 0o700); err != nil {
 		return fmt.Errorf("making the folder of the units: %w", err)
@@ -60,7 +60,7 @@ func say(out io.Writer, format string, args ...any) {
 	fmt.Fprintf(out, time.Now().UTC().Format(time.RFC3339)+" "+format+"\n", args...)
 }
 
-// ending leaves out that somebody has ended the supervisor, which is no failure.
+// ending returns nil if the supervisor was cancelled, which is no failure.
 func ending(ctx context.Context, err error) error {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return nil
@@ -68,7 +68,7 @@ func ending(ctx context.Context, err error) error {
 	return err
 }
 
-// tend looks at each unit once.
+// tend checks each unit once.
 func (u *Units) tend(ctx context.Context, out io.Writer) error {
 	files, err := filepath.Glob(u.Path("*" + unitSuffix))
 	if err != nil {
@@ -85,7 +85,7 @@ func (u *Units) tend(ctx context.Context, out io.Writer) error {
 	return failed
 }
 
-// tendOne starts a unit that is wanted and has ended, unless somebody is at it.
+// tendOne starts a wanted unit that has ended, unless another process holds the unit's lock.
 func (u *Units) tendOne(ctx context.Context, out io.Writer, name string) error {
 	unlock, err := filelock.Try(u.Path(name + lockSuffix))
 	if errors.Is(err, filelock.ErrHeld) {
@@ -116,7 +116,7 @@ func (u *Units) current(supervisor subprocess.Process) bool {
 	return supervisor.Alive() && !u.Replaced(supervisor.PID, u.keel)
 }
 
-// ensureSupervisor has a supervisor run, of this keel.
+// ensureSupervisor makes sure that a supervisor of this keel runs.
 func (u *Units) ensureSupervisor(ctx context.Context) error {
 	r, err := u.load(supervisorName)
 	if err != nil || u.current(r.Process) {
@@ -141,7 +141,7 @@ func (u *Units) ensureSupervisor(ctx context.Context) error {
 	})
 }
 
-// stopSupervisor ends the one that runs; the units go on.
+// stopSupervisor stops the running supervisor; the units keep running.
 func (u *Units) stopSupervisor(ctx context.Context) error {
 	r, err := u.load(supervisorName)
 	if err != nil {
@@ -150,11 +150,11 @@ func (u *Units) stopSupervisor(ctx context.Context) error {
 	return subprocess.Stop(ctx, r.Process, stopGrace)
 }
 
-// maxLog bounds a log, beside which its last part from before lies.
+// maxLog is the size limit of a log; its previous part is kept in a second file.
 const maxLog = 64 << 20
 
-// bound empties a log that has grown beyond a size, and keeps what it held in a second file. What is written between
-// the two is lost.
+// bound copies a log that has grown beyond a size to a second file and empties it. Lines written between the copy
+// and the truncation are lost.
 func bound(log string, size int64) error {
 	info, err := os.Stat(log)
 	if errors.Is(err, os.ErrNotExist) || err == nil && info.Size() <= size {
@@ -176,7 +176,7 @@ func bound(log string, size int64) error {
 	if _, err := io.Copy(kept, content); err != nil {
 		return fmt.Errorf("keeping a log: %w", err)
 	}
-	// Whoever writes it appends, so that it goes on from the beginning.
+	// The process appends to the log, so its output continues at the beginning of the file.
 	if err := os.Truncate(log, 0); err != nil {
 		return fmt.Errorf("emptying a log: %w", err)
 	}

@@ -12,20 +12,20 @@ import (
 	"keelson.dev/kit/subprocess"
 )
 
-// program is what the file of a unit says of its process.
+// program is the part of a unit file that describes its process.
 type program struct {
-	// modules are those of the kernel that are loaded first; one that cannot be loaded is built in, or the process says
-	// so.
+	// modules are the kernel modules to load first; one that cannot be loaded is built in, or the process reports
+	// the error.
 	modules []string
 	command subprocess.Command
-	// oomScore is how the kernel ranks the process when memory runs out.
+	// oomScore is the process's oom_score_adj; empty without one.
 	oomScore string
 }
 
-// modprobe is how units load a module of the kernel.
+// modprobe is the prefix of the ExecStartPre with which units load a kernel module.
 const modprobe = "-/sbin/modprobe "
 
-// parse reads the file of a unit. What says how systemd treats a unit, as its order and limits, is left to it.
+// parse parses the file of a unit. It ignores options for systemd alone, such as order and limits.
 func parse(content string) (program, error) {
 	options, err := unit.DeserializeOptions(strings.NewReader(strings.ReplaceAll(content, "\\\n", " ")))
 	if err != nil {

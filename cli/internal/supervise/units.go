@@ -1,8 +1,8 @@
-// Package supervise runs units on machines without systemd. The files of the units have systemd's form and lie in the
-// mesh's own folder, each beside the record of its process. Whoever starts or ends a process does so itself, under the
-// lock of the unit, and records it; the supervisor, a process of keel's own, only starts again what is recorded as
-// wanted and has ended. So either may be killed at any instruction: what runs is found by its record or, where that was
-// not written any more, by what it was started with.
+// Package supervise runs units on machines without systemd. The files of the units have systemd's form and lie in
+// the mesh's own folder, each beside the record of its process. A keel command that starts or stops a process does
+// so under the lock of the unit, and records it; the supervisor, a separate keel process, only restarts processes
+// that are recorded as wanted and have ended. So either may be killed at any instruction: a running process is
+// found by its record or, if that was not written, by its environment and command.
 package supervise
 
 import (
@@ -18,27 +18,27 @@ import (
 	"keelson.dev/cli/internal/unit"
 )
 
-// stopGrace is how long a process may take to end when it is asked to, as systemd gives it.
+// stopGrace is how long a process may take to end after SIGTERM, as under systemd.
 const stopGrace = 90 * time.Second
 
-// Units are the units of a mesh, and what runs them.
+// Units are the units of a mesh and the supervisor that restarts them.
 type Units struct {
 	unit.Folder
 	unit.Proc
 	layout plan.Layout
-	// keel is the program that the supervisor is started by.
+	// keel is the program that runs as the supervisor.
 	keel string
 }
 
-// New has the units of a mesh, whose supervisor is started by a program: keel's own.
+// New returns the units of a mesh; keel is the program of the supervisor.
 func New(layout plan.Layout, keel string) *Units {
 	return &Units{Folder: unit.Folder(layout.Units()), Proc: "/proc", layout: layout, keel: keel}
 }
 
-// Name is who runs the units.
+// Name returns the name of the program that runs the units.
 func (u *Units) Name() string { return "keel supervise" }
 
-// Log is the file of what a unit's process writes.
+// Log returns the log file of a unit's process.
 func (u *Units) Log(name string) string { return u.layout.Log(strings.TrimSuffix(name, unitSuffix)) }
 
 const (
@@ -55,7 +55,7 @@ func (u *Units) Write(name, content string) error {
 	return u.Folder.Write(name, content)
 }
 
-// States asks for units.
+// States returns the states of units.
 func (u *Units) States(_ context.Context, names []string) (map[string]unit.State, error) {
 	supervisor, err := u.load(supervisorName)
 	if err != nil {
@@ -82,10 +82,10 @@ func (u *Units) States(_ context.Context, names []string) (map[string]unit.State
 // Reload does nothing: the file of a unit is read at each start.
 func (u *Units) Reload(context.Context) error { return nil }
 
-// Enable has a supervisor of this keel's run, which starts again the units that have ended.
+// Enable makes sure that a supervisor of this keel runs, which restarts the units that have ended.
 func (u *Units) Enable(ctx context.Context, _ ...string) error { return u.ensureSupervisor(ctx) }
 
-// Disable has nobody start the units again.
+// Disable marks the units as unwanted, so that the supervisor does not restart them.
 func (u *Units) Disable(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		if err := u.change(ctx, name, func(r *record) error { r.Wanted = false; return nil }); err != nil {
@@ -95,13 +95,13 @@ func (u *Units) Disable(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// Restart starts units, anew where they run, and returns once their processes exist.
+// Restart starts units, restarting those that run, and returns once their processes exist.
 func (u *Units) Restart(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		if err := u.change(ctx, name, func(r *record) error {
 			r.Wanted, r.Restarts = true, 0
 			if err := u.save(name, *r); err != nil {
-				return err // from here on the supervisor goes on, should this process end
+				return err // from here on the supervisor continues if this process ends
 			}
 			return u.start(ctx, name, r)
 		}); err != nil {
@@ -128,7 +128,7 @@ func (u *Units) Stop(ctx context.Context, names ...string) error {
 	return failed
 }
 
-// Forget removes what is recorded of units, and ends the supervisor.
+// Forget removes the records of units and stops the supervisor.
 func (u *Units) Forget(ctx context.Context, names ...string) error {
 	failed := u.stopSupervisor(ctx)
 	var files []string
@@ -138,7 +138,7 @@ func (u *Units) Forget(ctx context.Context, names ...string) error {
 	return errors.Join(failed, u.Remove(files))
 }
 
-// change has nobody else start or end a unit's process meanwhile, and records what it has become.
+// change locks a unit, so that no other process starts or stops it meanwhile, and records the result.
 func (u *Units) change(ctx context.Context, name string, do func(*record) error) error {
 	unlock, err := filelock.Wait(ctx, u.Path(name+lockSuffix))
 	if err != nil {
