@@ -32,8 +32,8 @@ func objects(in Input) ([]*unstructured.Unstructured, error) {
 	})
 }
 
-// Apply installs cluster DNS or brings what is there up to date, and returns what it leaves as others have made it:
-// whatever they have changed, and the Corefile in any case.
+// Apply installs or updates cluster DNS, and returns the objects that it leaves alone because others have changed
+// them. It never changes an existing Corefile.
 func Apply(ctx context.Context, client dynamic.Interface, in Input) (left []string, err error) {
 	all, err := objects(in)
 	if err != nil {

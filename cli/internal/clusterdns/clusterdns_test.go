@@ -100,7 +100,7 @@ func TestItRunsWithLimitsAndWithoutRights(t *testing.T) {
 	}
 }
 
-// What is passed on goes to whom the nodes ask, unless that would be CoreDNS itself.
+// CoreDNS forwards queries to the servers that the nodes use, unless that would be CoreDNS itself.
 func TestCorefile(t *testing.T) {
 	for name, row := range map[string]struct {
 		resolver, upstream string
@@ -146,7 +146,7 @@ func TestTheImageIsThePinnedOne(t *testing.T) {
 
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
-// A Corefile that is there stays, whoever wrote it; so does what others have changed, which is named.
+// An existing Corefile stays; objects that others have changed stay too, and are listed.
 func TestApplyLeavesWhatOthersChanged(t *testing.T) {
 	corefile := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": Name, "namespace": Namespace},

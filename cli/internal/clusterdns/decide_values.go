@@ -13,7 +13,7 @@ const (
 	tag        = "v1.14.6"
 )
 
-// resolvConf is where CoreDNS finds in its own container whom the node asks.
+// resolvConf is the file in CoreDNS's container that names the node's DNS servers.
 const resolvConf = "/etc/resolv.conf"
 
 // Input is what cluster DNS depends on.
@@ -43,8 +43,9 @@ func values(in Input) map[string]any {
 	}
 }
 
-// Forwards tells whether this machine names a server that Pods reach, to which names of others can be passed on. One on
-// the machine's loopback would be CoreDNS itself: nodeagents do not hand it on.
+// Forwards reports whether this machine names a server that Pods can reach, to which CoreDNS can forward queries
+// for other names. A server on the machine's loopback would be CoreDNS itself: nodeagents do not pass it on to
+// Pods.
 func (in Input) Forwards() bool {
 	for line := range strings.Lines(in.Resolver + "\n" + in.Upstream) {
 		fields := strings.Fields(line)

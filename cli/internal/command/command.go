@@ -24,7 +24,7 @@ const (
 	exitUsage   = 2
 )
 
-// Where a mesh lives that nobody has named a place for: that of keel up and that of keel init.
+// Default data directories of keel up and of keel init.
 const (
 	defaultDataDir = ".keelson"
 	machineDataDir = "/var/lib/keelson"
@@ -87,7 +87,8 @@ func (g *global) either() string {
 	return g.own()
 }
 
-// Root is keel with all its commands, as it is without anything in the environment: what describes them reads it.
+// Root returns keel with all its commands, independent of the environment: the generators of documentation read
+// it.
 func Root() *cobra.Command { return rootOf(&global{}) }
 
 func newRoot() *cobra.Command { return rootOf(&global{dataDir: os.Getenv("KEELSON_DATA_DIR")}) }

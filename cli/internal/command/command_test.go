@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Whatever a command prints, and whatever its error says, reaches the terminal as text.
+// Everything that a command prints, including errors, reaches the terminal as text.
 func TestNothingSteersTheTerminal(t *testing.T) {
 	root := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(c *cobra.Command, _ []string) error {
 		fmt.Fprint(c.OutOrStdout(), "web\x1b[2J\xe2\x80")

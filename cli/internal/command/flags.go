@@ -15,7 +15,7 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// nodeFlags are the flags of whatever starts nodes, as they are typed.
+// nodeFlags are the typed flags of the commands that start nodes.
 type nodeFlags struct {
 	programs, images, level string
 	deadline
@@ -41,7 +41,7 @@ func (f *nodeFlags) options(dataDir string) (mesh.Options, error) {
 	return options, fillFolders(&options)
 }
 
-// meshFlags are the flags of whatever starts a mesh, as they are typed.
+// meshFlags are the typed flags of the commands that start a mesh.
 type meshFlags struct {
 	nodeFlags
 	podRange, serviceRange string
@@ -105,7 +105,7 @@ func (f *meshFlags) options(dataDir string, given func(flag string) bool) (mesh.
 	return options, nil
 }
 
-// keptOptions takes over what was typed; what was not stays as it is.
+// keptOptions takes over the typed flags; the others keep the recorded value.
 func (f *meshFlags) keptOptions(options *mesh.Options, given func(flag string) bool) error {
 	if err := plan.CheckPodNetwork(f.podNetwork); err != nil {
 		return err

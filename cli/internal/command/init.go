@@ -92,8 +92,8 @@ func initialize(ctx context.Context, out io.Writer, options mesh.Options) error 
 	return nil
 }
 
-// inviteOnce lets machines join the mesh. In the first run alone it makes a token, and returns by what they do: whoever
-// brings a mesh up to date has invited nobody.
+// inviteOnce lets machines join the mesh. Only in the first run does it create a token and return the join
+// command: a run that updates a mesh invites no machine.
 func inviteOnce(ctx context.Context, m *mesh.Mesh) (line string, err error) {
 	before, err := m.Invite(ctx)
 	if err != nil || before {

@@ -16,7 +16,7 @@ import (
 
 const pollInterval = 250 * time.Millisecond
 
-// Running tells which Pods run in truth.
+// Running returns the Pods that really run.
 type Running func(context.Context) (map[types.UID]bool, error)
 
 // Name is a Deployment's, with its namespace.

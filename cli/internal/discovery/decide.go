@@ -21,7 +21,7 @@ type Token struct{ ID, Secret string }
 
 var tokenForm = regexp.MustCompile(bootstrapapi.BootstrapTokenPattern)
 
-// ParseToken reads a token as it is typed. What is wrong with one is said without its words: some of them are secret.
+// ParseToken parses a typed token. Its errors do not contain the text, because part of it is secret.
 func ParseToken(text string) (Token, error) {
 	parts := tokenForm.FindStringSubmatch(text)
 	if parts == nil {
@@ -31,7 +31,7 @@ func ParseToken(text string) (Token, error) {
 	return Token{parts[1], parts[2]}, nil
 }
 
-// String is the token as it is typed.
+// String returns the token in the form in which it is typed.
 func (t Token) String() string { return t.ID + "." + t.Secret }
 
 // PinFlag names the hashes of the authorities that are trusted.
@@ -52,8 +52,7 @@ func ParsePins(texts []string) (pins []string, err error) {
 	return pins, nil
 }
 
-// PinOf is the hash of an authority: of its public key alone, so that a certificate that is made anew for the same key
-// keeps it.
+// PinOf returns the hash of an authority's public key, which a renewed certificate for the same key keeps.
 func PinOf(authority *x509.Certificate) string {
 	sum := sha256.Sum256(authority.RawSubjectPublicKeyInfo)
 	return "sha256:" + hex.EncodeToString(sum[:])

@@ -32,7 +32,7 @@ func TestParseToken(t *testing.T) {
 		if (err == nil) != good || good && got.String() != text {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
-		// What was typed may be secret but for a letter.
+		// The typed text may be a secret with one wrong letter.
 		if secret := strings.TrimSpace(text); err != nil && len(secret) > 6 && strings.Contains(err.Error(), secret) {
 			t.Errorf("%q is in the sentence %v", text, err)
 		}
@@ -66,7 +66,7 @@ func TestParseAddress(t *testing.T) {
 	}
 }
 
-// Nobody who does not know the secret can say where the mesh is, or replace what the mesh says.
+// A server that does not know the secret cannot give a false address of the mesh, or replace the mesh's answer.
 func TestCheckSignature(t *testing.T) {
 	const content = "kind: Config"
 	sign := func(content, id, secret string) string {

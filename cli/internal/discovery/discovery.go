@@ -1,6 +1,6 @@
-// Package discovery gets to know a mesh by a bootstrap token and the hash of the mesh's authority, in the way of
-// kubeadm: cluster-info is read from whoever answers, and believed only if it is signed by the token and names the
-// authority of the hash. Everything else is asked of who that authority vouches for.
+// Package discovery finds a mesh with a bootstrap token and the hash of the mesh's authority, as kubeadm does: it
+// reads cluster-info from any server that answers, and trusts it only if it is signed with the token and names the
+// authority with that hash. All further requests go to a server with a certificate of that authority.
 package discovery
 
 import (
@@ -45,7 +45,7 @@ const (
 // defaultPort is the apiserver's where none is named.
 const defaultPort = "6443"
 
-// ParseAddress reads the apiserver's address as it is typed and returns it with its port.
+// ParseAddress parses a typed address of the apiserver and returns it with its port.
 func ParseAddress(text string) (string, error) {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
@@ -110,9 +110,10 @@ func find(ctx context.Context, address string, token Token, pins []string, there
 	return found, err
 }
 
-// Refresh asks the mesh at a URL where its apiserver is now and whom it trusts; the settings are not asked for. The
-// answer is believed because an authority that is trusted already vouches for who gives it, perhaps by the certificate
-// in which it vouches for the one that signs now. It takes no credentials.
+// Refresh asks the mesh at a URL for its apiserver's present URL and its trusted authorities, but not for its
+// settings. The answer is trusted because the server has a certificate of an already trusted authority, perhaps
+// through the bridge certificate in which that authority vouches for the one that signs now. It needs no
+// credentials.
 func Refresh(ctx context.Context, server string, trusted []byte) (*Mesh, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(trusted) {
@@ -140,7 +141,7 @@ func Refresh(ctx context.Context, server string, trusted []byte) (*Mesh, error) 
 	return &Mesh{Server: cluster.Server, CA: cluster.CertificateAuthorityData}, nil
 }
 
-// Living tells whether the mesh has a node of that name that is ready: another machine, which must not lose its name.
+// Living reports whether the mesh has a ready node of that name: another machine, which must not lose its name.
 func (m *Mesh) Living(ctx context.Context, name string) (bool, error) {
 	node, err := m.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -185,7 +186,7 @@ func anybody() *tls.Config {
 	return &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12} //nolint:gosec // as said
 }
 
-// clusterInfo asks whom the TLS configuration lets answer for cluster-info, and compares the clocks.
+// clusterInfo requests cluster-info from a server that the TLS configuration accepts, and compares the clocks.
 func clusterInfo(ctx context.Context, address string, config *tls.Config) (map[string]string, error) {
 	question := "https://" + address + "/api/v1/namespaces/" + metav1.NamespacePublic + "/configmaps/" +
 		bootstrapapi.ConfigMapClusterInfo
@@ -266,7 +267,7 @@ func (m *Mesh) refusal(token Token, err error) error {
 	return fmt.Errorf("asking the apiserver at %s how nodes are to be: %w", m.Server, err)
 }
 
-// ShareAuthority tells whether two bundles have an authority between them.
+// ShareAuthority reports whether two bundles have an authority in common.
 func ShareAuthority(a, b []byte) bool {
 	some, err := PinsOf(a)
 	if err != nil {

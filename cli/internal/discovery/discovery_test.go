@@ -109,7 +109,7 @@ func TestATokenIsWaitedFor(t *testing.T) {
 	}
 }
 
-// Whatever answers, there is a sentence.
+// Each kind of wrong answer results in a sentence.
 func TestWhatAnswersInstead(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()

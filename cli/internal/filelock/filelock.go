@@ -33,7 +33,8 @@ func Try(file string) (unlock func(), err error) {
 	return func() { handle.Close() }, nil
 }
 
-// Wait takes the lock of a file as Try does, once nobody else holds it, or returns the error of ctx when that ends.
+// Wait takes the lock of a file as Try does, once no other holder has it, or returns the error of ctx when that
+// ends.
 func Wait(ctx context.Context, file string) (unlock func(), err error) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

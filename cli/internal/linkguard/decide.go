@@ -67,7 +67,8 @@ func (l Link) dropped() [][]expr.Any {
 		slices.Concat(frame(expr.CmpOpEq, unix.ETH_P_IPV6), icmp(redirect)),
 		slices.Concat(frame(expr.CmpOpNeq, unix.ETH_P_ARP), frame(expr.CmpOpNeq, unix.ETH_P_IP),
 			frame(expr.CmpOpNeq, unix.ETH_P_IPV6)),
-		// One in pieces may have what it is about in another one, and nobody who heeds RFC 6980 takes it.
+		// A fragmented advertisement may carry its target in another fragment; hosts that follow RFC 6980 ignore
+		// fragmented ones.
 		slices.Concat(frame(expr.CmpOpEq, unix.ETH_P_IPV6), icmp(advertisement), inPieces()),
 	}
 }

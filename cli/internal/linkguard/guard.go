@@ -33,7 +33,7 @@ func Set(table, owner string, link Link) error {
 	return nil
 }
 
-// Remove takes a guard away; one that is not there is no error.
+// Remove removes a guard; a missing guard is no error.
 func Remove(table, owner string) error {
 	conn, err := nftables.New()
 	if err != nil {

@@ -40,7 +40,7 @@ type machine struct {
 	bridge   netlink.Link
 	listener *net.UDPConn
 	six      *net.UDPConn
-	// deceived is whether the machine has heard somebody who is nobody.
+	// deceived is set if the machine has accepted a packet from a false sender.
 	deceived bool
 }
 
@@ -307,7 +307,8 @@ func TestAPodIsHeldToItsAddresses(t *testing.T) {
 	}
 }
 
-// A guard goes with its Pod, whether its link is still there or not; one that is set again guards the new link.
+// A guard is removed with its Pod, whether its link still exists or not; a guard that is set again guards the new
+// link.
 func TestRemove(t *testing.T) {
 	m := newMachine(t)
 	for range 2 {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// FieldManager is by whom what keel installs is written.
+// FieldManager is the field manager of the objects that keel installs.
 const FieldManager = "keel"
 
 // Render fills a template and returns its objects, in their order.
@@ -44,7 +44,7 @@ func Render(name, text string, values map[string]any) ([]*unstructured.Unstructu
 	}
 }
 
-// Apply makes the fields of an object what they say, unless somebody else has changed one: that is a conflict.
+// Apply applies the fields of an object. If another field manager has changed one of them, it returns a conflict.
 func Apply(ctx context.Context, client dynamic.Interface, object *unstructured.Unstructured) error {
 	_, err := Resource(client, object).Apply(ctx, object.GetName(), object,
 		metav1.ApplyOptions{FieldManager: FieldManager})

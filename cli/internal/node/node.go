@@ -125,7 +125,7 @@ func ImportImage(ctx context.Context, programs string, files plan.NodeLayout, ar
 	return nil
 }
 
-// CheckRuntime tells whether a node's containerd answers and its network is set up.
+// CheckRuntime returns an error unless a node's containerd answers and its network is set up.
 func CheckRuntime(ctx context.Context, files plan.NodeLayout) error {
 	return withRuntime(files, func(client runtimeapi.RuntimeServiceClient) error {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -147,7 +147,7 @@ func CheckRuntime(ctx context.Context, files plan.NodeLayout) error {
 // podUIDLabel is how the nodeagent marks a Pod's containers, as the field does.
 const podUIDLabel = "io.kubernetes.pod.uid"
 
-// RunningPods tells which Pods have a container that runs, by UID.
+// RunningPods returns the UIDs of the Pods with a running container.
 func RunningPods(ctx context.Context, files plan.NodeLayout) (uids []string, err error) {
 	err = withRuntime(files, func(client runtimeapi.RuntimeServiceClient) error {
 		running := &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_RUNNING}
@@ -192,7 +192,7 @@ func removeAll(ctx context.Context, client runtimeapi.RuntimeServiceClient, file
 			defer func() { <-room }()
 			err := removePod(ctx, client, pod)
 			if err == nil {
-				// A shim that was killed has left it, and nobody else knows that it was this Pod's.
+				// A killed shim has left the socket, and only here is its Pod known.
 				err = host.RemoveSocket(files.ShimSocket(pod.GetId()))
 			}
 			if err != nil {

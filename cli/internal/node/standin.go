@@ -27,7 +27,7 @@ func EnsureNetwork(files plan.NodeLayout, bridge string) error {
 	if !plan.NeedsStandInNetwork(names) {
 		return nil
 	}
-	// What a keel has left that was killed while it wrote is written anew.
+	// A file that a killed keel has left incomplete is rewritten.
 	if err := errors.Join(os.MkdirAll(dir, 0o711), RemoveStandIn(files),
 		os.WriteFile(filepath.Join(dir, plan.StandInNetworkFile), []byte(plan.StandInNetwork(bridge)), 0o600),
 	); err != nil {

@@ -35,7 +35,7 @@ func Apply(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// Exists tells whether the sample is there already, applied or changed by whomever.
+// Exists reports whether the sample already exists, even if others have applied or changed it.
 func Exists(ctx context.Context, client kubernetes.Interface) (bool, error) {
 	list, err := client.AppsV1().Deployments(Namespace).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" +
 		Name})

@@ -66,7 +66,7 @@ type Node struct {
 	Images map[string]string `json:"images,omitempty"`
 }
 
-// Worker tells whether the machine has a node of another machine's mesh.
+// Worker reports whether the machine has a node of another machine's mesh.
 func (s *State) Worker() bool { return s.Server != "" }
 
 // Find returns the record of a process.
@@ -126,9 +126,9 @@ func (s *State) Save(layout plan.Layout) error {
 	return nil
 }
 
-// Open makes the data directory where it is missing, refuses one that is not ours, and locks it. The lock goes with the
-// returned function, or with the process. Others may pass through the directory, because Pods with users of their own
-// reach their root file systems below it; what is secret in it is closed by itself.
+// Open creates a missing data directory, refuses one of another user, and locks it. The returned function, or the
+// end of the process, releases the lock. Other users may traverse the directory, because Pods with other users
+// reach their root file systems below it; secret files and folders in it have their own permissions.
 func Open(layout plan.Layout) (unlock func(), err error) {
 	if err := os.MkdirAll(layout.Dir, 0o711); err != nil {
 		return nil, fmt.Errorf("--data-dir: %w", err)

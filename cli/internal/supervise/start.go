@@ -90,7 +90,7 @@ func (u *Units) find(name string, r *record) error {
 }
 
 // commandOf returns the command of a process, and whether it is the process of the unit. Children of that process
-// have the mark too, but run another program.
+// have the mark too, but another program name or session.
 func (u *Units) commandOf(name string, pid int) (command subprocess.Command, ours bool) {
 	dir := filepath.Join(string(u.Proc), strconv.Itoa(pid))
 	environment, err := os.ReadFile(filepath.Join(dir, "environ"))

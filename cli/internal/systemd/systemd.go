@@ -21,7 +21,7 @@ const runs = "/run/systemd/system"
 // systemctl is looked for where systemd installs it: keel does not depend on the PATH.
 var systemctl = []string{"/usr/bin/systemctl", "/bin/systemctl"}
 
-// Runs tells whether systemd runs this machine.
+// Runs reports whether systemd runs this machine.
 func Runs() bool { return exists(runs) }
 
 // Check says whether systemd runs this machine.
@@ -32,7 +32,7 @@ func Check() error {
 	return nil
 }
 
-// Installed tells whether systemctl is there.
+// Installed reports whether systemctl is installed.
 func Installed() bool { return program() != "" }
 
 func program() string {
@@ -95,7 +95,7 @@ func (u *Units) Disable(ctx context.Context, names ...string) error {
 	return u.do(ctx, "disable", names...)
 }
 
-// Restart starts units, anew where they run, and returns once systemd counts them as started.
+// Restart starts units, restarting those that run, and returns once systemd considers them started.
 func (u *Units) Restart(ctx context.Context, names ...string) error {
 	return u.do(ctx, "restart", names...)
 }

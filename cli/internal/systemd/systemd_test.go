@@ -133,7 +133,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// What is to be gone and was never known is gone.
+// Stopping or forgetting a unit that systemd does not know succeeds.
 func TestUnknownUnits(t *testing.T) {
 	s := &said{err: errors.New("running systemctl stop a.service: exit status 5: Unit a.service not loaded")}
 	units := &Units{Call: s.call}

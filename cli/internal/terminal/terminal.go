@@ -1,5 +1,5 @@
-// Package terminal keeps what comes from objects from steering the terminal that it is printed on: names, messages and
-// logs may hold whatever somebody wrote into the API.
+// Package terminal prevents text from objects from controlling the terminal on which it is printed: names,
+// messages and logs may hold any text that a user wrote into the API.
 package terminal
 
 import (
@@ -45,7 +45,7 @@ func (w *Writer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Flush writes what is left of a character that was never completed. That it fails nobody can act on.
+// Flush writes the rest of an incomplete character. It drops errors, because no caller can act on them.
 func (w *Writer) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,13 +53,13 @@ func (w *Writer) Flush() {
 	w.begun = nil
 }
 
-// Line returns text that is to stand on one line: line feeds and tabs are escaped too, so that none of it passes for a
-// line of somebody else's.
+// Line returns text for a single line: it also escapes line feeds and tabs, so that no part of the text looks like
+// a line from another source.
 func Line(text string) string {
 	return escaped(text, func(r rune) bool { return r != '\n' && r != '\t' && shows(r) })
 }
 
-// shows says whether a terminal shows a character, or moves on as text does.
+// shows reports whether a terminal only shows a character, or moves the cursor as text does.
 func shows(r rune) bool {
 	return r == '\n' || r == '\t' ||
 		!unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp)

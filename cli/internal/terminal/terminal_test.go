@@ -45,7 +45,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// Whatever is written, in whatever pieces, nothing comes out that a terminal obeys, and JSON means what it meant.
+// For any text written in any pieces, the output has nothing that controls a terminal, and JSON keeps its meaning.
 func FuzzWriter(f *testing.F) {
 	f.Add("a\x1b[2J\u202e\x9b\xe2", 3)
 	f.Fuzz(func(t *testing.T, text string, at int) {

@@ -1,5 +1,4 @@
-// Package unit has what can be known of the units of a machine whoever runs them, systemd or keel itself: their files
-// and their processes.
+// Package unit reads the files and processes of a machine's units, whether systemd or keel itself runs them.
 package unit
 
 import (
@@ -33,7 +32,7 @@ type Folder string
 // Path is the file of a unit.
 func (f Folder) Path(name string) string { return filepath.Join(string(f), name) }
 
-// Files reads the files of units. One that is not there is left out; a link is shown as where it leads.
+// Files reads the files of units. A missing file is left out; for a link it returns "-> " and the target.
 func (f Folder) Files(names []string) (map[string]string, error) {
 	files := map[string]string{}
 	for _, name := range names {
@@ -62,7 +61,7 @@ func (f Folder) Write(name, content string) error {
 	return nil
 }
 
-// Remove removes the files of units. One that is not there is no error.
+// Remove removes the files of units. A missing file is no error.
 func (f Folder) Remove(names []string) error {
 	var failed error
 	for _, name := range names {

@@ -87,7 +87,7 @@ func (c Certificates) WriteTable(out io.Writer, now time.Time) {
 	fmt.Fprintf(out, "\nfiles below %s\n", c.DataDir)
 }
 
-// renewal says what makes a certificate anew, and when.
+// renewal says what renews a certificate, and when.
 func (c Certificates) renewal(r plan.CertificateReport) string {
 	day := func(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 	by := map[plan.Renewer]string{plan.AgentRenews: "the nodeagent",
@@ -130,7 +130,7 @@ func (c Certificates) Problem() error {
 	return fmt.Errorf("%s of %d certificates: %s", strings.Join(parts, ", "), len(c.Reports), advice)
 }
 
-// keels tells whether keel makes certificates on this machine: it has the authority's key.
+// keels reports whether keel makes certificates on this machine, which then has the authority's key.
 func (c Certificates) keels() bool {
 	return slices.ContainsFunc(c.Reports, func(r plan.CertificateReport) bool { return r.Renewer == plan.KeelRenews })
 }

@@ -85,7 +85,7 @@ func unboundClaims(ctx context.Context, client kubernetes.Interface, pod *corev1
 	}
 	for _, name := range podview.ClaimNames(pod) {
 		claim, err := client.CoreV1().PersistentVolumeClaims(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
-		gone := apierrors.IsNotFound(err) // which the scheduler tells
+		gone := apierrors.IsNotFound(err) // which the scheduler reports
 		if !gone && (err != nil || claim.Status.Phase != corev1.ClaimBound) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -131,7 +131,7 @@ func (a Account) unknownToScheduler() string {
 	return fmt.Sprintf("has no profile named %q, or has not seen the Pod yet", a.Pod.Spec.SchedulerName)
 }
 
-// binding says where the Pod was bound, and when and by whom as far as the API still knows.
+// binding says to which node the Pod was bound, and when and by which client if the API still knows.
 func (a Account) binding() string {
 	text := "bound to " + a.Pod.Spec.NodeName
 	for _, condition := range a.Pod.Status.Conditions {

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// metadataKind is the kind as which podgc's collector owners tells about objects, whatever they are, given the UID.
+	// metadataKind is the kind under which podgc's collector owners describes objects of any kind, given the UID.
 	metadataKind = "PartialObjectMetadata"
-	// metadataOnly asks for no more of an object than its metadata, if who serves it can do that.
+	// metadataOnly requests only the metadata of an object, if its server supports that.
 	metadataOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
 )
 
@@ -107,7 +107,7 @@ func missing(ctx context.Context, client kubernetes.Interface, kind, namespace, 
 	return fmt.Errorf("there is no %s %s in namespace %s", kind, name, namespace)
 }
 
-// askOwners asks what keeps an object, whatever it is, and what its deletion waits for.
+// askOwners asks what keeps an object of any kind, and what its deletion waits for.
 func askOwners(ctx context.Context, m *mesh.Mesh, object metav1.Object) DaemonView {
 	view := ask(ctx, m, plan.PodGC, &introspectionv1.ObjectReference{Kind: metadataKind, Name: string(object.GetUID())},
 		"has not seen it yet, or does not watch objects of its kind")

@@ -57,7 +57,8 @@ func exampleStatus() Status {
 	}
 }
 
-// What somebody wrote into an event, a message or a condition stands on its own line and steers no terminal.
+// Text that a user wrote into an event, a message or a condition is printed on its own line and cannot control the
+// terminal.
 func TestHostileMessages(t *testing.T) {
 	const hostile = "done\x1b[2J\r\u202e\nEvents:\n  12:00:00  Normal Healthy: all is well"
 	const shown = `done\u001b[2J\u000d\u202e\u000aEvents:\u000a  12:00:00  Normal Healthy: all is well`
@@ -167,7 +168,7 @@ func TestAccountOfAPodThatIsNotReady(t *testing.T) {
 	}
 }
 
-// What a daemon does not keep, the API tells: a Pod that has its node is none of the scheduler's business any more.
+// The API provides what a daemon does not keep: the scheduler knows nothing about a Pod that has its node.
 func TestWhatDaemonsDoNotKnow(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 3, 0, time.Local)
 	bound := func(p *corev1.Pod) {

@@ -181,8 +181,8 @@ func KindNames() []string {
 // Writer prints what is known of an object.
 type Writer interface{ Write(out io.Writer) }
 
-// Explain tells why an object is as it is. The word for the kind is its name, its plural or its short name; it may be
-// any that the API serves.
+// Explain explains the state of an object. The word for the kind is its name, its plural or its short name; every
+// kind that the API serves is allowed.
 func Explain(ctx context.Context, m *mesh.Mesh, word, namespace, name string) (Writer, error) {
 	kind, known := find(word)
 	if !known {
