@@ -15,13 +15,13 @@ import (
 )
 
 var (
-	// oldest and span are what an age is chosen from: long past, because the go command does not trust new files.
+	// oldest and span are the range of the ages: long past, because the go command does not trust new files.
 	oldest = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	span   = uint64(20 * 365 * 24 * time.Hour / time.Second)
 )
 
-// Settle sets the modification times of the files and folders below root, whose links it leaves alone. It passes over
-// bin/, which is not cloned, and .git.
+// Settle sets the modification times of the files and folders below root, but not of links. It skips bin/, which
+// is not cloned, and .git.
 func Settle(root string) error {
 	folders := map[string][]byte{}
 	tree := os.DirFS(root)

@@ -87,7 +87,8 @@ func table(name string, content []byte) (string, error) {
 	return out.String() + rows, nil
 }
 
-// rows are those of a mapping's values. One that holds further ones has a row where a comment tells about all of them.
+// rows returns the rows of a mapping's values. A value that holds further values has a row if a comment describes
+// all of them.
 func rows(path string, mapping *yaml.Node) (string, error) {
 	var out strings.Builder
 	for i := 0; i+1 < len(mapping.Content); i += 2 {

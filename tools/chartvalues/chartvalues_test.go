@@ -44,7 +44,7 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// TestTheChartsPageIsCurrent: the page of the chart tells of the values that there are.
+// TestTheChartsPageIsCurrent checks that the page of the chart lists the chart's values.
 func TestTheChartsPageIsCurrent(t *testing.T) {
 	updated, before, err := Update("../../deploy/helm/keelson")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package failures tells what failed of tests that ran, in few lines.
+// Package failures reports the failed tests of a run in few lines.
 package failures
 
 import (

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// kept says of which files outside of a module the go command takes no notice although it keeps results, and of which
-// packages it keeps none.
+// kept lists the packages for which the go command caches no test results, and the files outside of a module whose
+// changes reach cached tests through a sum.
 type kept struct {
 	// eachTime are the folders of the packages whose tests run each time.
 	eachTime []string
@@ -44,16 +44,16 @@ func readKept(repository fs.FS) (kept, error) {
 	return kept{eachTime: eachTime, summed: list("OUTSIDE")}, nil
 }
 
-// seen is whether a change of the file, outside of the module, makes the tests of a folder run again.
+// seen reports whether a change of the file, outside of the module, makes the tests of a folder run again.
 func (k kept) seen(file, folder string) bool {
 	return slices.Contains(k.eachTime, folder) ||
 		folder == integration && slices.ContainsFunc(k.summed, func(root string) bool { return within(file, root) })
 }
 
-// within is whether a file is the root or below it.
+// within reports whether a file is the root or below it.
 func within(file, root string) bool { return file == root || strings.HasPrefix(file, root+"/") }
 
-// beyond lists the lines at which a test names a file outside of its module, of whose changes the go command takes no
+// beyond lists the lines at which a test names a file outside of its module whose changes the go command does not
 // notice.
 func beyond(name string, files *token.FileSet, file *ast.File, k kept) []int {
 	folder := path.Dir(name)
@@ -79,7 +79,7 @@ func beyond(name string, files *token.FileSet, file *ast.File, k kept) []int {
 	return lines
 }
 
-// moduleOf is the folder of the module that a folder belongs to.
+// moduleOf returns the folder of the module to which a folder belongs.
 func moduleOf(folder string) string {
 	parts := strings.SplitN(folder, "/", 3)
 	if parts[0] == "services" && len(parts) > 1 {

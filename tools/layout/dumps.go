@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// dumps lists the lines that take a list of package netlink as it comes: what is changed meanwhile is missing of it, or
-// stands there twice. Lists go through kit/netdump, as functions that it may call again. Tests may list what nobody
-// changes.
+// dumps lists the lines that call a list function of package netlink directly: if entries change meanwhile, the
+// list may lack entries or have them twice. Code must pass list functions to kit/netdump, which may call them
+// again. Tests may list directly what does not change.
 func dumps(name string, files *token.FileSet, file *ast.File) []int {
 	if strings.HasSuffix(name, "_test.go") {
 		return nil
@@ -36,7 +36,7 @@ func isSelector(e ast.Expr, of, name string) bool {
 	return ok && isName(selector.X, of) && selector.Sel.Name == name
 }
 
-// isWhole is whether a function is nettest's, which fails a test.
+// isWhole reports whether a function is nettest's, which fails a test.
 func isWhole(e ast.Expr) bool { return isName(e, "whole") }
 
 func isName(e ast.Expr, name string) bool {

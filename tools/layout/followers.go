@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// followers lists the lines at which somebody follows an informer's objects and drops what tells when all that there
-// are have come. What is kept of them is not whole when the informer's own store is. A handler that only wakes somebody
-// keeps nothing, and a test looks at what it has.
+// followers lists the lines at which code adds an event handler to an informer and drops the registration, which
+// reports when the handler has received all initial objects. The data that a handler keeps may still be incomplete
+// when the informer's own store is complete. A handler that only wakes a worker keeps nothing, and a test checks
+// the data that it has.
 func followers(name string, files *token.FileSet, file *ast.File) []int {
 	if strings.HasSuffix(name, "_test.go") {
 		return nil
@@ -36,7 +37,7 @@ func isMethod(fun ast.Expr, name string) bool {
 	return ok && selector.Sel.Name == name
 }
 
-// onlyWakes says whether a handler is one that is told of a change, but not of what.
+// onlyWakes reports whether a handler receives changes without the objects.
 func onlyWakes(handler ast.Expr) bool {
 	call, ok := handler.(*ast.CallExpr)
 	return ok && isSelector(call.Fun, "follow", "Changes")

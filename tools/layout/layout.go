@@ -1,8 +1,8 @@
-// Package layout checks what no linter of the field knows: the length of files, the names of packages, that the
-// features of one service do not import each other, that nobody forces a deletion who may not, that tests do not sleep,
-// that no request can end its daemon by a goroutine and no connections take all files, that no number of seconds
-// overflows, that who keeps what an informer tells knows when that is whole, that what a resource is knows nothing of
-// how it is served, that decisions do nothing but decide, and what each module requires.
+// Package layout checks rules that no common linter knows: the length of files, the names of packages, that the
+// features of one service do not import each other, that only allowed packages force a deletion, that tests do not
+// sleep, that no request can end its daemon through a goroutine and that connections cannot use up all files, that
+// no number of seconds overflows, that code which keeps an informer's objects knows when they are complete, that
+// the packages of resources do not depend on how they are served, and what each module requires.
 package layout
 
 import (
@@ -31,11 +31,12 @@ const (
 // bannedNames say nothing about what a package is for.
 var bannedNames = []string{"base", "common", "helper", "helpers", "manager", "misc", "types", "util", "utils"}
 
-// featureFolders hold packages that never import each other: each may be taken away without the others noticing.
+// featureFolders hold packages that never import each other: each may be removed without a change to the others.
 var featureFolders = regexp.MustCompile(`^services/[^/]+/internal/(controllers|collectors)/[^/]+`)
 
 // graceFolders may name a Pod's grace period, and so force a deletion: the apiserver takes it from clients, the
-// nodeagent lives by it, and one collector ends Pods of nodes that are gone. Nobody else may count on force being safe.
+// nodeagent obeys it, and one collector deletes Pods of nodes that are gone. No other package may assume that
+// force is safe.
 var graceFolders = regexp.MustCompile(
 	`^(services/(apiserver|nodeagent)|services/podgc/internal/collectors/pods|test)/`)
 
@@ -98,13 +99,13 @@ func Check(repository fs.FS) ([]Finding, error) {
 	return findings, nil
 }
 
-// skipped tells whether a folder holds nothing of the product.
+// skipped reports whether a folder has no code of the product.
 func skipped(dir string) bool {
 	base := path.Base(dir)
 	return base == "testdata" || dir == "bin" || (len(base) > 1 && strings.HasPrefix(base, "."))
 }
 
-// lineRules are those of single lines; broken returns the lines of a file that break one.
+// lineRules are the rules for single lines; broken returns the lines of a file that break one.
 var lineRules = []struct {
 	broken  func(name string, files *token.FileSet, file *ast.File) []int
 	message string
@@ -180,7 +181,7 @@ func sleeps(name string, files *token.FileSet, file *ast.File) []int {
 	return lines
 }
 
-// graces lists the lines at which code that may not do so names a grace period.
+// graces lists the lines at which code names a grace period without permission.
 func graces(name string, files *token.FileSet, file *ast.File) []int {
 	if strings.HasSuffix(name, "_test.go") || graceFolders.MatchString(name) {
 		return nil
@@ -226,7 +227,8 @@ func countLines(content []byte) int {
 	return lines
 }
 
-// checkModule refuses what go.work would hide: a workspace builds even where a module requires too little or too much.
+// checkModule finds errors that go.work would hide: a workspace builds even if a module requires too little or too
+// much.
 func checkModule(name string, content []byte) ([]Finding, error) {
 	module, err := modfile.Parse(name, content, nil)
 	if err != nil {
@@ -254,5 +256,5 @@ func checkModule(name string, content []byte) ([]Finding, error) {
 	return found, nil
 }
 
-// held says which module may be replaced by another release of itself; the go.mod says why.
+// held lists the modules that a go.mod may replace with another release of the same module; the go.mod says why.
 var held = map[string]string{"services/apiserver/go.mod": "github.com/google/go-cmp"}

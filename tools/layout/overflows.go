@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// secondsFolders may turn numbers of seconds into durations, or have none that comes from the API or a flag.
+// secondsFolders may convert numbers of seconds to durations, or have no number that comes from the API or a flag.
 var secondsFolders = regexp.MustCompile(`^(kit/seconds|test|tools)/`)
 
-// overflows lists the lines at which code multiplies a number that is none of its own with a unit of time: those of the
-// API are of 64 bits, of which a duration holds no more than 292 years.
+// overflows lists the lines at which code multiplies a number from outside with a unit of time: numbers of the API
+// have 64 bits, and a duration holds at most 292 years.
 func overflows(name string, files *token.FileSet, file *ast.File) []int {
 	if strings.HasSuffix(name, "_test.go") || secondsFolders.MatchString(name) {
 		return nil
@@ -31,7 +31,7 @@ func overflows(name string, files *token.FileSet, file *ast.File) []int {
 
 func isUnit(e ast.Expr) bool { return isOfTime(e, "Second", "Minute", "Hour") }
 
-// isConverted says whether a number that is not written there becomes a duration.
+// isConverted reports whether an expression converts a number other than a literal to a duration.
 func isConverted(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
@@ -48,7 +48,7 @@ func isConverted(e ast.Expr) bool {
 	return false
 }
 
-// isOfTime says whether an expression is one of the names of package time.
+// isOfTime reports whether an expression is one of these names of package time.
 func isOfTime(e ast.Expr, names ...string) bool {
 	selector, ok := e.(*ast.SelectorExpr)
 	if !ok {

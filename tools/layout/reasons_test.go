@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// docs/spec-status.md has every reason for which nobody acts on a field of the API, and no other.
+// docs/spec-status.md has exactly the reasons why Keelson does not act on fields of the API.
 func TestTheDocsSayWhyNobodyActs(t *testing.T) {
 	repository := os.DirFS("../..")
 	page, err := fs.ReadFile(repository, "docs/spec-status.md")
@@ -36,7 +36,7 @@ func TestTheDocsSayWhyNobodyActs(t *testing.T) {
 	}
 }
 
-// leftAlone are the reasons for which nobody acts on fields, by the fields with their group and version.
+// leftAlone returns the reasons why Keelson does not act on fields, by the fields with their group and version.
 func leftAlone(t *testing.T, repository fs.FS) map[string]string {
 	t.Helper()
 	files, err := fs.Glob(repository, "services/apiserver/internal/registry/testdata/fields/*.v*.txt")

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// requestFolders are on the way of requests: of the apiserver everything, of the other daemons what answers.
+// requestFolders handle requests: the whole apiserver, and the serving packages of the other daemons.
 var requestFolders = regexp.MustCompile(`^(services/apiserver/internal/|` +
 	`services/nodeagent/internal/(runtime/cri|server|stats)/|services/scheduler/internal/extenderclient/|` +
 	`kit/(cork|introspect|lanes|telemetry)/)`)
 
-// ownGoroutines start goroutines of the process itself, which ends with them: the store, the servers, and what runs
-// beside these.
+// ownGoroutines are files that start goroutines of the process itself, which ends with them: the store, the
+// servers, and what runs beside these.
 var ownGoroutines = []string{
 	"services/apiserver/internal/app/daemon.go",
 	"services/apiserver/internal/server/aggregate.go",
@@ -27,7 +27,8 @@ var ownGoroutines = []string{
 	"services/apiserver/internal/storage/opening.go",
 }
 
-// goroutines lists the lines at which code on the way of requests starts a goroutine whose panic would end the process.
+// goroutines lists the lines at which code that handles requests starts a goroutine whose panic would end the
+// process.
 func goroutines(name string, files *token.FileSet, file *ast.File) []int {
 	if strings.HasSuffix(name, "_test.go") || !requestFolders.MatchString(name) ||
 		slices.Contains(ownGoroutines, name) {
@@ -48,8 +49,8 @@ func goroutines(name string, files *token.FileSet, file *ast.File) []int {
 	return lines
 }
 
-// starts is whether a call starts a goroutine by a wait group, an errgroup, a timer or the end of a context. The Go of
-// a contained.Group has more arguments.
+// starts reports whether a call starts a goroutine through a wait group, an errgroup, a timer or the end of a
+// context. The Go of a contained.Group has more arguments.
 func starts(call *ast.CallExpr) bool {
 	selector, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {

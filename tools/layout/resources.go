@@ -17,10 +17,11 @@ const (
 	keelson          = "keelson.dev/"
 )
 
-// resourceFolders say what an API resource is.
+// resourceFolders define API resources.
 var resourceFolders = regexp.MustCompile(`^` + apiserver + `(resource|registry/[^/]+/[^/]+)$`)
 
-// servingFolders are those that serve something themselves, or compile expressions as the library's admission does.
+// servingFolders are the resource folders that serve requests themselves, or compile expressions as the library's
+// admission does.
 var servingFolders = regexp.MustCompile(`^` + apiserver + `registry/(` +
 	`admissionregistration/(expression|mutatingadmissionpolicy|mutatingadmissionpolicybinding|` +
 	`mutatingwebhookconfiguration|paramrights|validatingadmissionpolicy|validatingadmissionpolicybinding|` +
@@ -29,12 +30,13 @@ var servingFolders = regexp.MustCompile(`^` + apiserver + `registry/(` +
 	`metrics/(nodemetrics|podmetrics)|policy/disruptions|rbac/escalation|` +
 	`resource/(resourceclaim|resourceclaimtemplate))$`)
 
-// pureLibrary is what the library has of data, arithmetic and the language of expressions.
+// pureLibrary matches the library's packages for data, arithmetic and the expression language.
 var pureLibrary = regexp.MustCompile(
 	`^k8s\.io/apiserver/pkg/(apis/flowcontrol/bootstrap|util/shufflesharding|cel(/environment)?)$`)
 
-// checkResources finds the resource folders that import the library k8s.io/apiserver, themselves or by way of other
-// packages: what a resource is has nothing to do with how it is served, and its tests are built without that.
+// checkResources finds the resource folders that import the library k8s.io/apiserver, directly or through other
+// packages: the definition of a resource does not depend on how it is served, and its tests are built without the
+// library.
 func checkResources(repository fs.FS) ([]Finding, error) {
 	folders, err := fs.Glob(repository, apiserver+"registry/*/*")
 	if err != nil {
@@ -57,13 +59,13 @@ func checkResources(repository fs.FS) ([]Finding, error) {
 	return findings, nil
 }
 
-// ways are the imports that lead from packages to the library.
+// ways finds the import paths from packages to the library.
 type ways struct {
 	repository fs.FS
 	known      map[string]string
 }
 
-// check tells what is wrong with a resource folder.
+// check returns what is wrong with a resource folder; empty if nothing is.
 func (w ways) check(folder string) (string, error) {
 	code, err := w.toLibrary(folder)
 	switch serving := servingFolders.MatchString(folder); {
@@ -84,7 +86,7 @@ func (w ways) check(folder string) (string, error) {
 	return fmt.Sprintf("has a test that imports %s: what needs a server is tested in internal/resourcetest", tests), nil
 }
 
-// toLibrary is by which packages the folder comes to the library, empty: it does not.
+// toLibrary returns the import path from the folder to the library; empty without one.
 func (w ways) toLibrary(folder string) (string, error) {
 	if way, known := w.known[folder]; known {
 		return way, nil
@@ -94,7 +96,7 @@ func (w ways) toLibrary(folder string) (string, error) {
 	return way, err
 }
 
-// byFiles is by which packages the folder's code, or that of its tests, comes to the library.
+// byFiles returns the import path from the folder's code, or from its tests, to the library.
 func (w ways) byFiles(folder string, tests bool) (string, error) {
 	names, err := fs.Glob(w.repository, folder+"/*.go")
 	if err != nil {
@@ -132,7 +134,7 @@ func (w ways) byImport(imported string) (string, error) {
 	return way, err
 }
 
-// importsOf are the imports of a file.
+// importsOf returns the imports of a file.
 func importsOf(repository fs.FS, name string) ([]string, error) {
 	content, err := fs.ReadFile(repository, name)
 	if err != nil {

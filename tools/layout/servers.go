@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// daemonFolders hold what runs in daemons.
+// daemonFolders hold the code that runs in daemons.
 var daemonFolders = regexp.MustCompile(`^(kit|services)/`)
 
-// servers lists the lines at which a daemon makes a server of HTTP in a file that bounds nobody's connections.
+// servers lists the lines at which a daemon makes an HTTP server in a file that does not limit connections.
 func servers(name string, files *token.FileSet, file *ast.File) []int {
 	if strings.HasSuffix(name, "_test.go") || !daemonFolders.MatchString(name) {
 		return nil

@@ -27,7 +27,7 @@ func (o Outcome) Rate() float64 {
 	return 100 * float64(noticed) / float64(all)
 }
 
-// result is the report of gremlins, as far as it is read.
+// result is the part of the report of gremlins that is read.
 type result struct {
 	Files []struct {
 		Name      string `json:"file_name"`

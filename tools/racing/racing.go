@@ -1,5 +1,5 @@
-// Package racing tells which packages can have a data race: those whose code or tests do more than one thing at once.
-// The others are tested without the race detector, which makes tests several times as slow.
+// Package racing finds the packages that can have a data race: those whose code or tests do more than one thing at
+// once. The others are tested without the race detector, which makes tests several times as slow.
 package racing
 
 import (
@@ -12,8 +12,8 @@ import (
 	"strconv"
 )
 
-// concurrent are packages that nobody needs who does one thing at a time, and such that call back from goroutines of
-// their own. Each stands for the packages below it too, but not for those of single.
+// concurrent are packages that sequential code does not need, and packages that call back from their own
+// goroutines. Each stands for the packages below it too, except those in single.
 var concurrent = []string{
 	"sync", "testing/synctest", "net", "os/exec", "os/signal",
 	"golang.org/x/sync", "google.golang.org/grpc",
@@ -24,11 +24,11 @@ var concurrent = []string{
 // single are packages below concurrent ones that start nothing.
 var single = []string{"net/netip", "net/url", "net/textproto"}
 
-// starters are methods and functions that have others call what they are given: of wait groups, error groups, timers
-// and tests.
+// starters are methods and functions that call their argument in another goroutine: those of wait groups, error
+// groups, timers and tests.
 var starters = []string{"Go", "TryGo", "AfterFunc", "Parallel", "RunParallel"}
 
-// Starts says whether a file may start a goroutine, or guards something against another.
+// Starts reports whether a file may start a goroutine, or guards data against another one.
 func Starts(file *ast.File) bool {
 	if slices.ContainsFunc(file.Imports, needed) {
 		return true
@@ -63,7 +63,7 @@ func needed(spec *ast.ImportSpec) bool {
 	return false
 }
 
-// Any says whether one of the files may start a goroutine.
+// Any reports whether one of the files may start a goroutine.
 func Any(files []string) (bool, error) {
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)

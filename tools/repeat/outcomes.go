@@ -1,5 +1,5 @@
-// Package repeat runs tests again and again, in another order each time and beside a load, and tells which of them do
-// not answer the same every time.
+// Package repeat runs tests repeatedly, in a different order each time and under load, and reports those whose
+// result varies.
 //
 //	outcomes.go  what tests came to, over all rounds
 //	run.go       building and running them

@@ -75,7 +75,7 @@ func lintToy(t *testing.T, module string) toyReport {
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	var said strings.Builder
 	cmd.Stderr = &said
-	out, _ := cmd.Output() // the exit status tells that there are issues, which is the point
+	out, _ := cmd.Output() // the exit status only says that there are issues, as expected
 	line, _, _ := strings.Cut(string(out), "\n")
 	var report toyReport
 	if err := json.Unmarshal([]byte(line), &report); err != nil {

@@ -40,7 +40,7 @@ func All(from io.Reader) iter.Seq2[Event, error] {
 	}
 }
 
-// Files has one after the other of these files read. The error names the file.
+// Files reads these files in order with read. The error names the file.
 func Files(names []string, read func(io.Reader) error) error {
 	for _, name := range names {
 		file, err := os.Open(name)
@@ -65,8 +65,8 @@ type End struct {
 	Took   time.Duration
 }
 
-// Ends returns what passed and what failed, in the order in which it ended: what was skipped is not among it, and what
-// ran twice is there twice. It ends with an error at what is no event.
+// Ends returns the passed and failed tests and packages in the order in which they ended: skipped ones are left
+// out, and one that ran twice appears twice. It stops with an error at a line that is no event.
 func Ends(from io.Reader) iter.Seq2[End, error] {
 	return func(yield func(End, error) bool) {
 		for e, err := range All(from) {

@@ -1,4 +1,4 @@
-// Package testtimes tells from what `go test -json` prints which packages and tests took longest.
+// Package testtimes finds the slowest packages and tests in the output of `go test -json`.
 package testtimes
 
 import (

@@ -14,7 +14,7 @@ import (
 	"keelson.dev/tools/mutate"
 )
 
-// maxMemory bounds what a broken program may take before it ends by itself.
+// maxMemory limits the memory that a broken program may use before it fails.
 const maxMemory = 4 << 30
 
 func main() {

@@ -26,11 +26,11 @@ type call struct {
 
 // architecture is one system call table of the kernel.
 type architecture struct {
-	// name is runc's.
+	// name is runc's name for it.
 	name  string
 	audit uint32
 	calls []call // sorted by name
-	// foreign is the first number that is another table's (x32), or 0.
+	// foreign is the first number that belongs to another table (x32), or 0.
 	foreign uint32
 }
 
@@ -62,7 +62,7 @@ type rule struct {
 	action     uint32
 }
 
-// Supported tells whether Compile knows the machine architecture, by Go's name.
+// Supported reports whether Compile knows the machine architecture, by Go's name.
 func Supported(machine string) bool { return families[machine] != nil }
 
 // Compile returns the filter program of a profile on a machine architecture, by Go's name.
@@ -173,7 +173,7 @@ func repeats(args []*configs.Arg) bool {
 	return false
 }
 
-// restricts tells whether an action keeps a call from happening.
+// restricts reports whether an action prevents a call.
 func restricts(action configs.Action) bool {
 	return action != configs.Allow && action != configs.Log && action != configs.Trace
 }

@@ -33,7 +33,7 @@ func InitSeccomp(config *configs.Seccomp) (int, error) {
 	return -1, filter.Load(program, config.Flags)
 }
 
-// FlagSupported tells whether a profile may name a flag.
+// FlagSupported returns an error if a profile may not name a flag.
 func FlagSupported(flag specs.LinuxSeccompFlag) error { return filter.FlagSupported(flag) }
 
 // Version is libseccomp's, which is not there.
