@@ -223,7 +223,7 @@ func makeCgroups(t *testing.T, cgroup, below string) []string {
 		}
 		dir := filepath.Join(filepath.Dir(root), cgroup, below)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			continue // a hierarchy that nobody may use
+			continue // a hierarchy that cannot be used
 		}
 		dirs = append(dirs, dir)
 	}

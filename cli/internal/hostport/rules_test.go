@@ -99,7 +99,7 @@ const (
 	vain     = time.Second
 )
 
-// answers tells whether the Pod answers at an address of the machine, as it is wanted to or not.
+// answers reports whether the Pod answers at an address of the machine; it waits longer if an answer is wanted.
 func answers(network string, address netip.Addr, want bool) bool {
 	wait := vain
 	if want {
@@ -116,7 +116,8 @@ func answers(network string, address netip.Addr, want bool) bool {
 	return reads(conn, wait)
 }
 
-// exchange tells whether a datagram is answered, as is wanted or not. The kernel may lose one.
+// exchange reports whether a datagram is answered. It retries if an answer is wanted, because the kernel may lose
+// one.
 func exchange(conn net.Conn, want bool) bool {
 	for until := time.Now().Add(patience); ; {
 		_, _ = conn.Write([]byte("x"))
@@ -236,8 +237,8 @@ func TestAFlowThatGoesOn(t *testing.T) {
 	}
 }
 
-// A port that the machine keeps stays its own: for Pods that come, and for those that took it before somebody said so,
-// with the flows that they have.
+// No Pod has a port that the machine keeps: neither a new Pod, nor a Pod that had the port before it was kept, nor
+// its existing flows.
 func TestAPortThatTheMachineKeeps(t *testing.T) {
 	kept := []keptport.Port{{Keeper: "x", Protocol: keptport.TCP, First: hostPort - 1, Last: hostPort},
 		{Keeper: "y", Protocol: keptport.UDP, Address: outer, First: hostPort, Last: hostPort},
@@ -287,7 +288,7 @@ func TestAPortThatTheMachineKeeps(t *testing.T) {
 			if answers("tcp4", gateway, false) || !answers("udp4", gateway, true) {
 				t.Error("what is kept of one address is kept of another, or what is kept of all of them is not")
 			}
-			// Whoever keeps no port any more gives it up.
+			// A port that is no longer kept is free.
 			if err := hostports.Close(table, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -298,8 +299,8 @@ func TestAPortThatTheMachineKeeps(t *testing.T) {
 	}
 }
 
-// SET-149: what is kept at the loopback address is the machine's there, whatever a Pod has of all addresses: another
-// daemon asks it. What keeps it listens at no other.
+// SET-149: a port that is kept at the loopback address is the machine's there, even if a Pod has the port at all
+// addresses: another daemon uses it. Its keeper listens at no other address.
 func TestAPortThatIsKeptOnTheLoopback(t *testing.T) {
 	m := newMachine(t)
 	m.serve(t)

@@ -135,7 +135,7 @@ func TestUnstoredArchives(t *testing.T) {
 	}
 }
 
-// The machine's disk is looked at where its folder is to be, and its modules as far as this kernel tells.
+// Preflight examines the disk of the future data directory, and the modules that this kernel reports.
 func TestLookAtTheMachine(t *testing.T) {
 	below, err := host.Disk(t.TempDir() + "/not/there")
 	at, err2 := host.Disk(t.TempDir())

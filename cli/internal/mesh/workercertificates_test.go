@@ -60,8 +60,8 @@ func TestCertificatesOfAWorker(t *testing.T) {
 	}
 }
 
-// A worker whose agent's certificate has expired joins again by a token, and keel sees its node by the certificate that
-// the agent gets meanwhile, over whatever connection it has.
+// A worker whose agent's certificate has expired joins again with a token, and keel reads its node with the
+// certificate that the agent gets meanwhile, also over an open connection.
 func TestAWorkerGetsANewCertificate(t *testing.T) {
 	b := newBed(t)
 	m := b.mesh()

@@ -43,7 +43,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Whatever is in a file, it is said of that file alone.
+// A broken file affects only its own report.
 func TestReadOfWhatIsBroken(t *testing.T) {
 	for name, row := range map[string]struct {
 		file, content string
@@ -80,7 +80,7 @@ func TestReadOfWhatIsBroken(t *testing.T) {
 	}
 }
 
-// A certificate of another authority is none of the mesh, whatever name that has.
+// A certificate of another authority does not belong to the mesh, even if the authorities have the same name.
 func TestAnotherAuthoritysCertificate(t *testing.T) {
 	layout, other := plan.Layout{Dir: t.TempDir()}, plan.Layout{Dir: t.TempDir()}
 	ensure(t, layout, now, client)
@@ -137,7 +137,7 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// An authority that nobody believes any more signs nothing.
+// An expired authority signs nothing.
 func TestRenewWithoutAnAuthority(t *testing.T) {
 	layout := plan.Layout{Dir: t.TempDir()}
 	ensure(t, layout, now, client)

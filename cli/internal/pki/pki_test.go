@@ -61,7 +61,7 @@ func TestWhatIsGoodIsUsedAgain(t *testing.T) {
 	}
 }
 
-// Whatever a crash or an operator leaves of a pair, the next start has a whole one.
+// If a crash or an operator damages a pair, the next start makes it whole again.
 func TestABrokenPairIsMadeAnew(t *testing.T) {
 	for _, row := range []struct {
 		name     string

@@ -16,7 +16,7 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// rotated carries steps out until none is left, and tells which.
+// rotated carries out steps until none is left, and returns them.
 func rotated(t *testing.T, layout plan.Layout, finish bool) (steps []plan.RotationStep) {
 	t.Helper()
 	for {
@@ -40,7 +40,7 @@ func rotated(t *testing.T, layout plan.Layout, finish bool) (steps []plan.Rotati
 	}
 }
 
-// believes tells whether who trusts a bundle believes who shows the certificate of a file for a use.
+// believes reports whether a client that trusts a bundle accepts the certificate of a file for a use.
 func believes(t *testing.T, layout plan.Layout, bundle, file string, use x509.ExtKeyUsage) bool {
 	t.Helper()
 	roots, between := x509.NewCertPool(), x509.NewCertPool()
@@ -70,7 +70,7 @@ func TestNobodyIsRefusedWhileTheAuthorityIsReplaced(t *testing.T) {
 	layout := plan.Layout{Dir: t.TempDir()}
 	ensure(t, layout, now, client, server)
 	first := read(t, layout.PKI("ca.crt"))
-	stale := plan.Layout{Dir: t.TempDir()} // what somebody has copied before
+	stale := plan.Layout{Dir: t.TempDir()} // an earlier copy
 	if err := os.CopyFS(stale.Dir, os.DirFS(layout.Dir)); err != nil {
 		t.Fatal(err)
 	}

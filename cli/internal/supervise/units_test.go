@@ -176,7 +176,7 @@ func TestRestartReadsTheUnit(t *testing.T) {
 	}
 }
 
-// Whoever started a process may have been killed before it was recorded.
+// The keel that started a process may have been killed before it recorded the process.
 func TestAProcessThatWasNotRecordedIsFound(t *testing.T) {
 	for what, act := range map[string]func(*bed) error{
 		"Restart": func(b *bed) error { return b.Restart(b.t.Context(), name) },
@@ -250,7 +250,7 @@ func TestADamagedRecordIsNamed(t *testing.T) {
 func TestLogsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	log := filepath.Join(dir, "a.log")
-	must(t, bound(log, 3)) // nobody has written it yet
+	must(t, bound(log, 3)) // it does not exist yet
 	writer, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	must(t, err)
 	defer writer.Close()
@@ -269,7 +269,7 @@ func TestLogsAreBounded(t *testing.T) {
 	}
 }
 
-// Nobody else bounds what the supervisor itself writes, a line for each start.
+// The supervisor also limits its own log, which gets a line for each start.
 func TestTheSupervisorsLogIsBounded(t *testing.T) {
 	b := newBed(t)
 	log := b.layout.Log(supervisorName)
