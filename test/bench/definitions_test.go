@@ -34,7 +34,7 @@ func BenchmarkDefinitions(b *testing.B) {
 	}
 	raw := client.CoreV1().RESTClient()
 	report := func(name string) {
-		outer := b // What is restarted goes on after the part in which it is timed.
+		outer := b // The restarted process outlives the part in which its start is timed.
 		b.Run(name, func(b *testing.B) {
 			b.ReportMetric(median(func() time.Duration { return startAnew(outer, m, raw) }), "start-ms")
 			server := newMeter(b, m, mesh.APIServer)

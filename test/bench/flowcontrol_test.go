@@ -64,7 +64,7 @@ func BenchmarkPriorityAndFairness(b *testing.B) {
 // flowControlledPods is how many Pods a round creates on each apiserver.
 const flowControlledPods = 1000
 
-// flowControlled is an apiserver with priority and fairness or without, and what is asked of it.
+// flowControlled is an apiserver with or without priority and fairness, and the requests to it.
 type flowControlled struct {
 	meter           *meter
 	account, master kubernetes.Interface

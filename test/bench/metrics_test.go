@@ -32,7 +32,7 @@ func (m *meter) allocated() map[mesh.Daemon]allocated {
 	return sum
 }
 
-// reportAllocated gives what was allocated per unit between two readings, by daemon and in all.
+// reportAllocated reports the allocations per unit between two readings, by daemon and in total.
 func reportAllocated(b *testing.B, before, after map[mesh.Daemon]allocated, units int, unit string) {
 	b.Helper()
 	var all allocated

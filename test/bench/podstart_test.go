@@ -162,8 +162,8 @@ type podConfig struct {
 	container *criv1.ContainerConfig
 }
 
-// configOf returns what the nodeagent asked for to start a Pod. containerd keeps it and tells it when it is asked for
-// details.
+// configOf returns the nodeagent's requests that started a Pod. containerd keeps them and returns them in verbose
+// answers.
 func configOf(b *testing.B, runtime criv1.RuntimeServiceClient, pod string) podConfig {
 	b.Helper()
 	ctx := context.Background()

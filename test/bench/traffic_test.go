@@ -107,8 +107,8 @@ func (t traffic) report(b *testing.B, before traffic, units int, unit string) {
 	}
 }
 
-// What is asked is told apart: reads of one object and of many, and of what is written the patches. Leases are no one's
-// work.
+// Requests are counted separately: reads of one object, reads of many, and, among the writes, patches. Leases are
+// not counted as work.
 func TestTraffic(t *testing.T) {
 	families, err := scenario.MetricFamilies(strings.NewReader(`# TYPE apiserver_request_total counter
 apiserver_request_total{verb="GET",resource="pods",code="200"} 1

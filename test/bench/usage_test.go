@@ -110,7 +110,7 @@ func (u usage) sum() time.Duration {
 	return total
 }
 
-// report gives what was used and served per unit since before, by daemon and in all.
+// report reports the resources used and requests served per unit since before, by daemon and in total.
 func (m *meter) report(b *testing.B, before reading, units int, unit string) {
 	b.Helper()
 	after := m.now()

@@ -17,7 +17,8 @@ import (
 // finalizer keeps an attachment until the storage has let go of it.
 const finalizer = "csidriver.example.com/attached"
 
-// nodeKey is where the storage tells the driver on a node which node it has given the volume to.
+// nodeKey is the key under which the storage names, for the driver on a node, the node to which the volume is
+// attached.
 const nodeKey = "node"
 
 // Storage is what all nodes reach: volumes that are folders, each of which is given to one node at a time. It is safe

@@ -95,7 +95,7 @@ func (p *Plugin) serve() error {
 	return nil
 }
 
-// register tells the nodeagent that the plugin serves.
+// register registers the plugin with the nodeagent.
 func (p *Plugin) register(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, registerFor)
 	defer cancel()

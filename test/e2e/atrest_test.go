@@ -35,8 +35,8 @@ rules:
 `
 
 // TestNoWritesAtRest counts what a mesh of real nodes at rest writes, which has an object of every kind that a
-// controller keeps, a VolumeAttachment of a driver among them: Leases are renewed, and each node tells its status now
-// and then. No client asks for any other change.
+// controller keeps, a VolumeAttachment of a driver among them: Leases are renewed, and each node reports its
+// status now and then. No client asks for any other change.
 //
 // POD-010
 func TestNoWritesAtRest(t *testing.T) {
@@ -76,7 +76,7 @@ func TestNoWritesAtRest(t *testing.T) {
 }
 
 const (
-	// statusPeriod is how often a node tells its status when nothing of it changes.
+	// statusPeriod is how often a node reports an unchanged status.
 	statusPeriod = 5 * time.Minute
 	// compactPeriod is how often the apiserver compacts its store.
 	compactPeriod = 5 * time.Minute
@@ -120,7 +120,7 @@ func recordWrites(t *testing.T, m *processes.Mesh) string {
 	return log
 }
 
-// readWrites counts the changes of what is stored that the file tells of.
+// readWrites counts the changes of stored objects in the audit log.
 func readWrites(t *testing.T, log string) map[write]int {
 	t.Helper()
 	file, err := os.Open(log)
@@ -149,7 +149,7 @@ func readWrites(t *testing.T, log string) map[write]int {
 	return counts
 }
 
-// record is what is read of an Event of audit.k8s.io/v1.
+// record is the part of an Event of audit.k8s.io/v1 that is read.
 type record struct {
 	Verb, UserAgent string
 	User            struct{ Username string }

@@ -70,7 +70,8 @@ func (s bareNodes) node(name, cpu string, labels map[string]string) {
 	}
 }
 
-// standIn makes a node that says of itself that it is ready and has room, whatever daemons write of it meanwhile.
+// standIn makes a node and patches its status to ready and with room, which does not conflict with writes of
+// daemons meanwhile.
 func standIn(ctx context.Context, nodes typedcorev1.NodeInterface, name, cpu string, labels map[string]string) error {
 	if _, err := nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}},
 		metav1.CreateOptions{}); err != nil {

@@ -105,7 +105,7 @@ func TestHelmChartMonitorsSelectDaemons(t *testing.T) {
 	}
 }
 
-// TestHelmChartAlertRulesMatchFiles: what the objects hold is what is tested, but for the links.
+// TestHelmChartAlertRulesMatchFiles checks that the objects hold the tested rules, except for the links.
 func TestHelmChartAlertRulesMatchFiles(t *testing.T) {
 	const base = "https://example.com/keelson/"
 	objects := monitored(t, "--set", "monitoring.rules.enabled=true,monitoring.dashboards.enabled=true",

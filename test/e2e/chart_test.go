@@ -97,7 +97,7 @@ func inPod(d mesh.Daemon, holder string) bool {
 	return strings.HasPrefix(holder, "keelson-"+string(d)+"-")
 }
 
-// awaitLeaders waits until each Lease is held, and by whom it is to be.
+// awaitLeaders waits until each Lease has the right holder.
 func awaitLeaders(w *scenario.World, who string, right func(d mesh.Daemon, lease, holder string) bool) {
 	w.Helper()
 	began := time.Now()

@@ -267,7 +267,7 @@ func (c *controlPlane) fail(i int) {
 	}
 }
 
-// revive has keel start what was killed.
+// revive makes keel start the killed processes.
 func (c *controlPlane) revive(i int) {
 	c.Helper()
 	c.keel(i, map[bool]string{true: "init", false: "join"}[i == 0])
@@ -398,7 +398,7 @@ func (w *askingWriter) more(t *testing.T, number int) {
 	})
 }
 
-// end returns what was acknowledged.
+// end returns the acknowledged writes.
 func (w *askingWriter) end(t *testing.T) []string {
 	t.Helper()
 	close(w.stop)

@@ -10,7 +10,7 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// dualPods asks for a mesh of both families, and leaves Services and what is between the nodes to keel.
+// dualPods requests a dual-stack mesh, and leaves the Service range and the network between the nodes to keel.
 const dualPods = "--pod-cidr=10.231.0.0/16,fd00:75:231::/56"
 
 // TestDualStack runs a mesh of both families whose nodes are on one segment. It takes no other ranges later, and no

@@ -28,7 +28,7 @@ import (
 func TestExpiredCertificates(t *testing.T) {
 	m := processes.New(t, 0)
 	expectCare(t, m)
-	ask(t, m) // whatever it is about to refuse, it answers now
+	ask(t, m) // it still answers the requests that it will refuse
 	expire(t, m, "admin")
 	expire(t, m, "apiserver")
 	// The daemons are as they would be after two years: started since, and with no client that could ask them.

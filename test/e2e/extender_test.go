@@ -82,7 +82,7 @@ func TestSchedulerExtender(t *testing.T) {
 		}
 		return ""
 	})
-	s.end("second") // nobody stands behind the node
+	s.end("second") // no process runs behind the node
 	s.expectNode("urgent", "good")
 	if p := s.pod("first"); p.DeletionTimestamp != nil {
 		t.Error("a Pod is preempted that the extender spared")

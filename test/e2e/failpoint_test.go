@@ -115,8 +115,7 @@ func deploymentsThroughCrashes(t *testing.T, m *processes.Mesh) {
 		t.Run(test.failpoint, func(t *testing.T) {
 			w := scenario.In(t, m)
 			w.Deploy(test.from, test.fromImage)
-			// The apiserver may not listen yet, or die before it has answered kubectl, so what is asked for is asked
-			// again.
+			// The apiserver may not listen yet, or die before it has answered kubectl, so the request is repeated.
 			die(w, m, test.daemon, test.failpoint, func() string { return w.TryDeploy(test.to, test.image) })
 			w.Deploy(test.to, test.image)
 		})

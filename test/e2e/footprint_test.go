@@ -31,8 +31,8 @@ var slack = map[string]func(before int) int{
 	" MiB":        func(before int) int { return 16 + before/4 },
 }
 
-// readFootprint counts what is this mesh's, for the machine may carry others. The apiserver's memory is left out: it
-// keeps the Events of an hour.
+// readFootprint counts only what belongs to this mesh, because the machine may have others. The apiserver's memory
+// is left out: it keeps the Events of an hour.
 func readFootprint(t testing.TB, m *processes.Mesh) footprint {
 	t.Helper()
 	f := footprint{"firewall rules and elements": firewall(t, meshID(m))}

@@ -108,7 +108,7 @@ func (j *joined) join() {
 	}
 }
 
-// again brings up to date what is so already.
+// again updates machines that are already up to date.
 func (j *joined) again() {
 	for m, command := range map[*machine.Machine]string{j.first: "init", j.second: "join"} {
 		before := j.processes(m)
@@ -249,7 +249,7 @@ func (j *joined) pods() map[string]string {
 	return pods
 }
 
-// restarts tells of the Deployment's Pods how often their container was started.
+// restarts returns how often the containers of the Deployment's Pods were started.
 func (j *joined) restarts() string {
 	j.Helper()
 	return j.kubectl("get", "pods", "-l", "app=apart", "--sort-by=.spec.nodeName", "-o",

@@ -21,7 +21,7 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// leavings are all that Pods could leave on the machine, by their names. A look returns what is there of them.
+// leavings maps the kinds of things that Pods could leave on the machine to functions that list the existing ones.
 var leavings = map[string]func(*processes.Mesh) ([]string, error){
 	"containers":            fromContainerd("containers", "list", "--quiet"),
 	"tasks":                 fromContainerd("tasks", "list", "--quiet"),
@@ -88,7 +88,7 @@ func below(pattern string) func(*processes.Mesh) ([]string, error) {
 	}
 }
 
-// mounts returns what is mounted below the nodes' directories, on the machine and on the nodes that there are.
+// mounts returns the mount points below the nodes' directories, on the machine and on the existing nodes.
 func mounts(m *processes.Mesh) (left []string, err error) {
 	look := func() error {
 		below, err := mountsBelow(filepath.Join(m.DataDir, "nodes"))
@@ -102,7 +102,7 @@ func mounts(m *processes.Mesh) (left []string, err error) {
 	return left, err
 }
 
-// mountsBelow returns what is mounted below a folder where the calling thread is.
+// mountsBelow returns the mount points below a folder in the calling thread's mount namespace.
 func mountsBelow(dir string) (points []string, err error) {
 	table, err := os.ReadFile("/proc/thread-self/mountinfo")
 	for line := range strings.Lines(string(table)) {
@@ -179,7 +179,7 @@ func guards(m *processes.Mesh) ([]string, error) {
 	return left, err
 }
 
-// meshID tells the mesh from all others wherever the kernel has one name for all.
+// meshID distinguishes the mesh in names that the kernel shares between meshes.
 func meshID(m *processes.Mesh) string {
 	return strings.TrimPrefix(filepath.Dir(m.CgroupRoot()), "/keelson-")
 }

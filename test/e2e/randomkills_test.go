@@ -36,9 +36,9 @@ const killWithin = 800 * time.Millisecond
 // everything is the victim that is all others at once, as when a machine loses its power.
 const everything = "everything"
 
-// TestRandomKills kills the nodeagent, containerd, the shims of the containers or everything at random moments while
-// a Pod starts, and again while it stops. Whatever dies, the Pod gets ready and goes, no container ever runs twice at a
-// time, what the API says runs is what runs, and nothing is left.
+// TestRandomKills kills the nodeagent, containerd, the shims of the containers or everything at random moments
+// while a Pod starts, and again while it stops. After every kill, the Pod gets ready and is removed, no container
+// ever has two running instances, the API reports exactly the running containers, and nothing is left.
 //
 // SAF-197 SAF-198
 func TestRandomKills(t *testing.T) {
@@ -74,7 +74,8 @@ type killer struct {
 	random  *rand.Rand
 	runtime criv1.RuntimeServiceClient
 	socket  string
-	// twice tells of containers of which two instances ran at a time; the watch's own until it has ended.
+	// twice lists containers of which two instances ran at the same time; only the watch uses it until it has
+	// ended.
 	twice []string
 }
 

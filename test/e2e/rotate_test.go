@@ -110,7 +110,7 @@ func (r *rotated) expectStaleServed() {
 	})
 }
 
-// complaint is the first line that tells of distrust.
+// complaint returns the first line that reports distrust.
 func complaint(said string) string {
 	for line := range strings.Lines(said) {
 		for _, word := range []string{"x509", "certificate", "tls:", "Unauthorized", "Forbidden"} {

@@ -15,7 +15,7 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// wanted is what is asked for on two nodes of 4 CPUs.
+// wanted are the objects that are requested on two nodes with 4 CPUs each.
 const wanted = `
 apiVersion: apps/v1
 kind: Deployment

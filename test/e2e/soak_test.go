@@ -40,7 +40,7 @@ func TestSoak(t *testing.T) {
 	}
 	m := processes.New(t, 1)
 	w := scenario.In(t, m)
-	crowdComesAndGoes(w) // what is made once is there afterwards
+	crowdComesAndGoes(w) // things that are made once exist afterwards
 	before := settledFootprint(w, m)
 	rounds := 0
 	for end := time.Now().Add(*soak); rounds == 0 || time.Now().Before(end); rounds++ {

@@ -69,7 +69,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	}
 }
 
-// awaitHolder returns who holds the Lease, as soon as it is another one than before.
+// awaitHolder waits until the Lease has another holder than before, and returns it.
 func awaitHolder(t *testing.T, client kubernetes.Interface, name, before string, patience time.Duration) string {
 	t.Helper()
 	holder := ""

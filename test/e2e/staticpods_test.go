@@ -197,9 +197,9 @@ func (s staticPods) survivesItsFailpoints() {
 	}
 }
 
-// awaitStarts waits until a Pod has noted as many starts as the API tells of, and returns its notes. A start that the
-// death of the agent cuts off is given up by the runtime and made again: it is told as a restart, whether its process
-// came to note it or not.
+// awaitStarts waits until a Pod has noted as many starts as the API reports, and returns its notes. If the death
+// of the agent interrupts a start, the runtime gives it up and repeats it: the API reports that as a restart,
+// whether the process noted its start or not.
 func (s staticPods) awaitStarts(name string) (notes []string) {
 	s.Helper()
 	s.Await(fmt.Sprintf("%s to have noted its starts", name), func() scenario.Answer {

@@ -76,7 +76,7 @@ func (n *neighbour) address(service string) string {
 	return found.Spec.ClusterIP
 }
 
-// get returns what is answered with status 200.
+// get returns the body of an answer with status 200.
 func (n *neighbour) get(over http.RoundTripper, url string) (text string) {
 	n.t.Helper()
 	var last string

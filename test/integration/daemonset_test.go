@@ -7,7 +7,7 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// The mesh gets a node more than it had, which the other scenarios do not expect.
+// The mesh gets another node, which the other scenarios do not expect.
 func TestDaemonSetOnJoiningNode(t *testing.T) {
 	scenario.DaemonSetOnJoiningNode(t, inprocess.New(t, inprocess.Options{Nodes: 1, Guarded: true}))
 }

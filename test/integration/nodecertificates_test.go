@@ -96,10 +96,10 @@ func (j *joining) requests() int {
 	return len(list.Items)
 }
 
-// A nodeagent that has a token only becomes a node, whatever breaks its first start off, and asks for nothing more when
-// it starts again without the token. It renews a certificate that is about to expire, and goes on past its end: an
-// apiserver accepts no client by an expired certificate, on an open connection neither. One that has expired while no
-// agent ran takes a token again.
+// A nodeagent that only has a token becomes a node, even if its first start is interrupted, and requests nothing
+// more when it starts again without the token. It renews a certificate that is about to expire, and goes on past
+// its end: an apiserver accepts no client by an expired certificate, on an open connection neither. One that has
+// expired while no agent ran takes a token again.
 func TestNodeClientCertificateRotation(t *testing.T) {
 	t.Parallel()
 	m := inprocess.New(t, inprocess.Options{Without: []mesh.Daemon{mesh.Scheduler, mesh.NodeAgent}})

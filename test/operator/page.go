@@ -26,7 +26,7 @@ type PageSpec struct {
 	Limit int    `json:"limit,omitempty"`
 }
 
-// PageStatus tells of the ConfigMap with the text.
+// PageStatus describes the ConfigMap with the text.
 type PageStatus struct {
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
 	Words              int                `json:"words,omitempty"`
@@ -54,7 +54,7 @@ type PageList struct {
 	Items           []Page `json:"items"`
 }
 
-// addPages tells a scheme of both versions.
+// addPages adds both versions to a scheme.
 func addPages(scheme *runtime.Scheme) error {
 	v1 := schema.GroupVersion{Group: group, Version: "v1"}
 	scheme.AddKnownTypes(v1, &Page{}, &PageList{})

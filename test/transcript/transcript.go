@@ -71,8 +71,8 @@ func Read(page string) ([]Step, error) {
 // mark begins and ends the status of a command in the output of a script.
 const mark = "\x1e"
 
-// Script is a script of bash that carries the steps out, one after the other in one shell, up to the first whose
-// status is not as it is to be. Split reads its output.
+// Script returns a bash script that runs the steps in order in one shell, up to the first with an unexpected
+// status. Split reads its output.
 func Script(steps []Step) string {
 	var b strings.Builder
 	b.WriteString("exec 2>&1 </dev/null\n")

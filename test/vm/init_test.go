@@ -75,7 +75,7 @@ func withKubeconfig(line string) string {
 	return "export KUBECONFIG=/var/lib/keelson/kubeconfig/admin.kubeconfig\n" + line
 }
 
-// await waits until a line of shell with the operator's kubeconfig prints what is wanted.
+// await waits until a line of shell with the operator's kubeconfig prints the wanted text.
 func (m *Machine) await(t testing.TB, line, want string) {
 	t.Helper()
 	m.Await(t, withKubeconfig(line), want, settleTimeout)

@@ -33,7 +33,7 @@ func TestPackage(t *testing.T) {
 // packaged lets a line of shell find kubectl.
 const packaged = "export PATH=/usr/lib/keelson/bin:$PATH\n"
 
-// upgradePackage ends nothing by itself, and keel init then no Pod.
+// upgradePackage checks that an upgrade stops no process, and that keel init afterwards stops no Pod.
 func upgradePackage(t *testing.T, m *Machine) {
 	daemonsBefore, before := m.Shell(t, daemons), m.Shell(t, processes)
 	if strings.Count(before, "\n") != 2 {

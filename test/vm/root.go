@@ -27,7 +27,7 @@ var packages = []string{
 	"linux-image-cloud-amd64",
 }
 
-// furnish runs inside the root before it becomes a disk. What is masked would only take time.
+// furnish runs inside the root file system before it becomes a disk. The masked units would only take time.
 const furnish = `set -e
 systemctl enable systemd-networkd keelson-guest
 systemctl mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer \

@@ -17,7 +17,7 @@ import (
 // runTimeout bounds one command: everything takes ten times as long inside.
 const runTimeout = 12 * time.Minute
 
-// askInterval leaves the machine time for what is waited for.
+// askInterval leaves the machine time between two checks.
 const askInterval = 2 * time.Second
 
 // Result is what a command inside printed and how it ended.
@@ -44,7 +44,7 @@ func (m *Machine) Shell(t testing.TB, line string) string {
 	return strings.TrimSuffix(m.Run(t, "sh", "-ec", line), "\n")
 }
 
-// Await waits until a line of shell, which may fail meanwhile, prints what is wanted.
+// Await waits until a line of shell, which may fail meanwhile, prints the wanted text.
 func (m *Machine) Await(t testing.TB, line, want string, patience time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -83,7 +83,7 @@ func (m *Machine) Try(ctx context.Context, stdin string, argv ...string) (Result
 	return Result{Output: output, Code: code}, nil
 }
 
-// bootID tells which start of the machine this is.
+// bootID returns the ID of this boot of the machine.
 func (m *Machine) bootID(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -8,7 +8,7 @@ import (
 
 func TestMain(m *testing.M) { Main(m) }
 
-// long skips what is not part of the short form.
+// long skips a test in the short form.
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

@@ -105,7 +105,7 @@ func (f figures) of(key string) (float64, bool) {
 	return mean(values) / mean(by), true
 }
 
-// machine says when and on what was measured.
+// machine returns the date of the measurement and a description of the machine.
 func machine(cpu string) string {
 	return fmt.Sprintf("%s, on %d cores (%s/%s, %s)", time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(),
 		runtime.GOOS, runtime.GOARCH, cpu)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A figure is the mean of what was measured, a ratio that of two means.
+// A figure is the mean of the measurements; a ratio is the quotient of two means.
 func TestFigures(t *testing.T) {
 	f := figures{"A/n=1 us/pod": {2, 4}, "A/n=9 us/pod": {9}, "B ends": {0}}
 	for key, want := range map[string]struct {

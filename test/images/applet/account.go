@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// account is who asks, and whom it trusts. The zero account is anonymous, and trusts whom the system trusts.
+// account holds a client's credentials and trusted authorities. The zero account is anonymous, and trusts the
+// system's authorities.
 type account struct {
 	token       string
 	authorities *x509.CertPool

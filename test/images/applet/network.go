@@ -263,7 +263,7 @@ func withoutPorts(err error) error {
 	return err
 }
 
-// askUDP asks from a port, or from whatever port is free if that is 0.
+// askUDP sends a request from a port, or from any free port if that is 0.
 func askUDP(target string, port int, limit time.Duration) (string, error) {
 	dialer := net.Dialer{LocalAddr: &net.UDPAddr{Port: port}}
 	conn, err := dialer.Dial("udp", target)

@@ -53,7 +53,7 @@ func TestRequestsAreCounted(t *testing.T) {
 	}
 }
 
-// An account's token is shown to whom its authority vouches for, and to no one else.
+// An account's token is only sent to a server with a certificate of its authority.
 func TestRequestsOfAnAccount(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, r.Header.Get("Authorization"))

@@ -58,7 +58,8 @@ func Write(spec Spec, file string) error {
 	return nil
 }
 
-// replace writes beside the file and renames. The other name does not end as an archive's does.
+// replace writes a temporary file beside the file and renames it. The temporary name does not have an archive's
+// suffix.
 func replace(file string, write func(io.Writer) error) error {
 	beside, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
 	if err != nil {

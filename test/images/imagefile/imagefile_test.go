@@ -66,7 +66,8 @@ func TestTheArchiveHoldsTheImage(t *testing.T) {
 	}
 }
 
-// Who has the archive open goes on reading the old one, and an image that cannot be made leaves it as it is.
+// A reader with the archive open continues to read the old one, and an image that cannot be made leaves the
+// archive unchanged.
 func TestAnArchiveIsReplacedAsAWhole(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "x.tar")

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// libraryFolders are where a dynamic linker looks by itself; on multi-architecture systems also one level below lib.
+// libraryFolders are the default folders of a dynamic linker; on multi-architecture systems also one level below
+// lib.
 var libraryFolders = []string{"/lib64", "/usr/lib64", "/lib/*-linux-*", "/usr/lib/*-linux-*", "/lib", "/usr/lib"}
 
 // Program returns the entries that a program of this machine needs to run at target in an image that holds nothing

@@ -26,7 +26,8 @@ const (
 // packet is a packet with one chunk that begins an association.
 type packet struct {
 	from, to uint16
-	// tag is the initiate tag of whom it answers; 0 where it is the first packet. own is what its answer must have.
+	// tag is the initiate tag of the peer that it answers; 0 in the first packet. own is the tag that the answer
+	// must have.
 	tag, own uint32
 	chunk    byte
 	// cookie is empty in the first packet.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Whoever listens answers at its port alone, over both families.
+// A listener answers only at its port, over both families.
 func TestAnAssociationIsAnswered(t *testing.T) {
 	const port = 47132
 	stop, err := Serve(port, "me")

@@ -176,7 +176,7 @@ func (s *Server) serveGRPC(listener net.Listener) {
 	}
 }
 
-// startTimers begins what happens by itself.
+// startTimers starts the actions that need no request.
 func (s *Server) startTimers() {
 	if s.options.exitAfter > 0 {
 		time.AfterFunc(s.options.exitAfter, func() { s.stop(ending{code: s.options.exitCode, crash: s.options.crash}) })

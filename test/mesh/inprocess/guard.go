@@ -14,7 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// guarded returns a connection that refuses what the rules do not allow, before the server sees it, and tells of it.
+// guarded returns a configuration whose client refuses, and reports, the requests that the rules do not allow,
+// before the server sees them.
 func guarded(config *rest.Config, rules []rbacv1.PolicyRule, refused func(request string)) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {

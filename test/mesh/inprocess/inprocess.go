@@ -262,7 +262,8 @@ func (m *Mesh) StartNode(t testing.TB, name string) {
 	}
 }
 
-// startControllers starts them as one daemon; guarded ones each by itself, so that none lives by the rights of another.
+// startControllers starts the controllers as one daemon; guarded ones are started separately, so that none depends
+// on the rights of another.
 func (m *Mesh) startControllers(ctx context.Context) (stop func() error) {
 	sets := [][]string{workloads.Controllers()}
 	if m.options.Guarded {

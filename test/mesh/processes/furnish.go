@@ -17,14 +17,14 @@ import (
 // Nothing listens there.
 const uplink, beyond = "uplink", "beyond"
 
-// gateways are where the default routes lead, through addresses beside them that the machine has. The ranges are those
-// of documentation, which no other machine has.
+// gateways maps the gateways of the default routes to the machine's addresses in their networks. The ranges are
+// reserved for documentation, so no other machine has them.
 var gateways = map[string]string{"192.0.2.1": resolver + "/24", "2001:db8::1": "2001:db8::2/64"}
 
-// Furnish makes of new network and mount namespaces (make test-e2e runs each part of the tests in such) what a machine
-// has: a loopback device that is up, addresses and default routes, a resolver that knows no name, and a folder for the
-// sockets of containerd's shims that no other part of the tests sees. Where the network has more than its loopback
-// device, all is left as it is.
+// Furnish gives new network and mount namespaces (make test-e2e runs each part of the tests in such) what a
+// machine has: a loopback device that is up, addresses and default routes, a resolver that knows no name, and a
+// folder for the sockets of containerd's shims that no other part of the tests sees. If the network has more than
+// its loopback device, Furnish changes nothing.
 func Furnish() error {
 	links, err := netdump.Whole(netlink.LinkList)
 	if err != nil {
@@ -59,7 +59,7 @@ func MountShims() error {
 // shims is where containerd's shims have their sockets.
 const shims = "/run/containerd/s"
 
-// checkMounts wants the mount namespace not to be the machine's: what is mounted would stay there.
+// checkMounts checks that the mount namespace is not the machine's, in which mounts would stay.
 func checkMounts() error {
 	own, err := os.Readlink("/proc/self/ns/mnt")
 	if err != nil {
@@ -87,7 +87,7 @@ func furnishNetwork() error {
 		return fmt.Errorf("listing the devices: %w", err)
 	}
 	for _, link := range links {
-		// Without link-local addresses, whose routes come a while after the device is up, nothing changes by itself.
+		// Without link-local addresses, whose routes come a while after the device is up, nothing changes later.
 		noAddress := filepath.Join("/proc/sys/net/ipv6/conf", link.Attrs().Name, "addr_gen_mode")
 		if err := os.WriteFile(noAddress, []byte("1"), 0o644); err != nil {
 			return fmt.Errorf("keeping the device %s from addresses of its own: %w", link.Attrs().Name, err)

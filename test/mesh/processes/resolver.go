@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// resolver is where names are asked for in a network namespace of the tests' own, its address there, and resolvConf
-// what says so.
+// resolver is the address of the DNS server in the tests' own network namespace; resolvConf is the file that names
+// it.
 const (
 	resolver   = "192.0.2.2"
 	resolvConf = "/etc/resolv.conf"
 )
 
-// resolveNothing has this process answer that there is no such name, whatever is asked, in place of the machine's
+// resolveNothing makes this process answer every DNS query with "no such name", in place of the machine's
 // resolvers, which cannot be reached.
 func resolveNothing() error {
 	conn, err := net.ListenPacket("udp", net.JoinHostPort(resolver, "53"))
@@ -29,7 +29,7 @@ func resolveNothing() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(file.Name()) }() // what is mounted stays
+	defer func() { _ = os.Remove(file.Name()) }() // the mount stays
 	if _, err := file.WriteString("nameserver " + resolver + "\n"); err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func resolveNothing() error {
 	return nil
 }
 
-// answerNothing answers until the connection is closed. What is no question gets no answer.
+// answerNothing answers queries until the connection is closed. It ignores packets that are no query.
 func answerNothing(conn net.PacketConn) {
 	buffer := make([]byte, 4096)
 	for {

@@ -21,7 +21,7 @@ import (
 // tidyTime is how long a test's objects may take to be gone once it has ended.
 const tidyTime = 2 * time.Minute
 
-// lent are the meshes that this process lends to one test after the other, by how many nodes they have.
+// lent are the meshes that this process lends to tests in turn, by their number of nodes.
 var lent = struct {
 	sync.Mutex
 	of map[int]*lending

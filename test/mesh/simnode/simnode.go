@@ -139,7 +139,8 @@ func Register(ctx context.Context, client kubernetes.Interface, name string) err
 	return report(ctx, client, name)
 }
 
-// report writes that a node is ready, whatever others, as podgc's taints, have changed of it meanwhile.
+// report writes that a node is ready, also if others have changed the node meanwhile, as podgc does with its
+// taints.
 func report(ctx context.Context, client kubernetes.Interface, name string) error {
 	before, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -186,7 +187,7 @@ func (n *Nodes) sync(ctx context.Context, key cache.ObjectName) error {
 	}
 	if pod.DeletionTimestamp != nil {
 		if len(pod.Finalizers) > 0 && !podview.IsTerminal(pod) {
-			// It stays when it has ended, for whoever waits for that.
+			// The ended Pod stays for clients that wait for its end.
 			return n.write(ctx, pod, killed(pod, metav1.Now()))
 		}
 		if err := n.giveBack(ctx, pod); err != nil {

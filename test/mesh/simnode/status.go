@@ -70,8 +70,8 @@ func readiness(pod *corev1.Pod, now metav1.Time) (corev1.PodStatus, bool) {
 // killedCode is the exit code of a container that a signal has ended.
 const killedCode = 137
 
-// exitCode returns how the Pod ends by itself, if it does: the last word of its first container's command is one like
-// "exit 3", and it is not to be started again.
+// exitCode returns the exit code of a Pod that ends on its own: one whose first container's command ends in a word
+// like "exit 3", and that must not be restarted.
 func exitCode(pod *corev1.Pod) (code int32, ends bool) {
 	command := pod.Spec.Containers[0].Command
 	if pod.Spec.RestartPolicy == corev1.RestartPolicyAlways || len(command) == 0 {

@@ -23,7 +23,7 @@ func main() {
 	log.Fatal(server.ListenAndServe())
 }
 
-// boot tells which start of the machine this is.
+// boot returns the ID of this boot of the machine.
 func boot(w http.ResponseWriter, _ *http.Request) {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -7,7 +7,7 @@ const (
 	Address = ":7000"
 )
 
-// The requests: GET BootPath tells which start of the machine this is; POST RunPath runs the command of its
+// The requests: GET BootPath returns the ID of this boot of the machine; POST RunPath runs the command of its
 // ArgumentKeys with the body as standard input.
 const (
 	BootPath    = "/boot"
