@@ -74,7 +74,7 @@ func VolumeAttachAndDetach(t *testing.T, m mesh.Mesh) {
 	}
 	a.expect(to)
 
-	// Part 3. The other node is cut off for good, and a user breaks the attachment.
+	// Part 3. The second node is cut off for good, and a user breaks the attachment.
 	m.StopNode(t, to)
 	w.Kubectl("delete", "pod", "two", "--wait=false")
 	w.KubectlWith(attaching("three", "nodeSelector: {kubernetes.io/hostname: "+from+"}, "), "apply", "-f", "-")

@@ -39,10 +39,11 @@ var attachCrashes = []struct {
 	{move: "node.attached.status.after=1*off->crash"},
 }
 
-// VolumeAttachmentThroughCrashes ends the controller at each of its writes while a volume that one node may have at a
-// time is attached to a node, moved to another, and detached. Whatever the moment, there are exactly the attachments
-// that the Pods need in the end, and on the way never two; none ends before the node's record has forgotten it, and all
-// that is not needed ends. It needs real daemons, and nodes that say of Pods with their volumes that they run.
+// VolumeAttachmentThroughCrashes ends the controller at each of its writes while a volume that one node may have
+// at a time is attached to a node, moved to another, and detached. After a crash at any moment, exactly the
+// attachments that the Pods need exist in the end, and never two meanwhile; none ends before the node's record has
+// dropped it, and every unneeded one ends. It needs real daemons, and nodes that report Pods with volumes as
+// running.
 //
 // SAF-188 SAF-197
 func VolumeAttachmentThroughCrashes(w *World, from, to string, die Die) {
@@ -66,7 +67,7 @@ func VolumeAttachmentThroughCrashes(w *World, from, to string, die Die) {
 			w.Kubectl("delete", "pod", one, "--wait=false")
 			a.start(two, to)
 		})
-		if round.held { // only the one that is back tells the third
+		if round.held { // only the restarted daemon reports it for the third
 			a.start(three, to)
 			a.told(three, `Multi-Attach error for volume "`+w.Namespace+`" Volume is already exclusively attached`)
 			watched.held.Store(false)
@@ -93,7 +94,7 @@ func (a *attached) through(die Die, place string, ask func()) {
 	die(a.World, mesh.WorkloadControllers, "workload-controllers/"+place, ask)
 }
 
-// start asks for a Pod on a node, whatever the scheduler thinks of it.
+// start creates a Pod on a node without the scheduler.
 func (a *attached) start(pod, node string) {
 	a.Helper()
 	a.KubectlWith(attaching(pod, "nodeName: "+node+", "), "apply", "-f", "-")
@@ -115,8 +116,8 @@ type audit struct {
 	ending map[types.UID]int
 }
 
-// detachLooks is how often the driver sees an attachment that ends before it lets go of the volume, so that whoever
-// does not wait for it has the time to do wrong.
+// detachLooks is how often the driver sees an ending attachment before it detaches the volume, so that code that
+// does not wait for the driver fails visibly.
 const detachLooks = 3
 
 // look reports what is wrong with the attachments when the driver comes to one, and whether it goes on with it.

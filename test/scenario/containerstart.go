@@ -57,7 +57,7 @@ func talkTo(w *World, name string) {
 	if _, err := io.WriteString(in, "heard by "+name+"\n"); err != nil {
 		w.Fatal(err)
 	}
-	// Whoever hangs up before the answer gets none: the container's input stays open for others.
+	// A client that disconnects before the answer gets none: the container's input stays open for others.
 	newLines(out).await(w, "heard by "+name)
 	in.Close()
 	if err := command.Wait(); err != nil {

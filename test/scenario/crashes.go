@@ -15,8 +15,8 @@ import (
 // Die ends the daemon by SIGKILL at the failpoint while it does what ask asks for, and starts it again.
 type Die func(w *World, d mesh.Daemon, failpoint string, ask func())
 
-// Crashed lists the workloads whose daemons end between two writes that belong together. Whatever the moment, nothing
-// is done twice and nothing is forgotten. It needs real daemons.
+// Crashed lists the workloads whose daemons end between two writes that belong together. At any such moment,
+// nothing is done twice and nothing is lost. It needs real daemons.
 var Crashed = []struct {
 	Name string
 	Run  func(*World, Die)
@@ -74,8 +74,8 @@ func statefulSetThroughCrashes(w *World, die Die) {
 	w.says("2", "get", "controllerrevisions", "--output=go-template={{len .items}}")
 }
 
-// cronJobThroughCrash starts a Job and ends before the status tells of it. Started again it knows the Job as its own,
-// and since that one runs on, none is started beside it.
+// cronJobThroughCrash starts a Job and ends the daemon before the status lists the Job. The restarted daemon
+// recognises the Job, and because it still runs, starts no second one.
 func cronJobThroughCrash(w *World, die Die) {
 	die(w, mesh.WorkloadControllers, "workload-controllers/cronjob.job.create.after=crash", func() {
 		w.KubectlWith(strings.Replace(everySecond, "spec:\n", "spec:\n  concurrencyPolicy: Forbid\n", 1), "apply", "-f",
@@ -146,7 +146,8 @@ func claimsThroughCrashes(w *World, die Die) {
 	}
 }
 
-// evictionsThroughCrashes evicts Pods by a taint: whoever was told why goes, is told once, and goes once.
+// evictionsThroughCrashes evicts Pods by a taint: each evicted Pod gets the reason in its status once, and is
+// deleted once.
 func evictionsThroughCrashes(w *World, die Die) {
 	node, taint := w.Mesh.Nodes()[0], "tests.keelson.dev/"+w.Namespace
 	defer w.TryKubectl("", "taint", "nodes", node, taint+"-")

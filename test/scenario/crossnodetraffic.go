@@ -88,7 +88,7 @@ func expectDualStackRecords(w *World) {
 	}
 }
 
-// expectLargeTransfers fetches what no packet has room for, from each Pod by the other.
+// expectLargeTransfers fetches content larger than a packet, from each Pod by the other.
 func expectLargeTransfers(w *World, e echoes) {
 	content := bytes.Repeat([]byte("keelson "), 1<<16)
 	file := filepath.Join(w.TempDir(), "large")

@@ -9,8 +9,8 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// DaemonCrashDuringRollout ends each daemon in turn in the middle of a rollout. Every rollout is completed afterwards,
-// and what was acknowledged before the end is still there.
+// DaemonCrashDuringRollout ends each daemon in turn in the middle of a rollout. Every rollout is completed
+// afterwards, and every acknowledged write still exists.
 //
 // SAF-197
 func DaemonCrashDuringRollout(t *testing.T, m mesh.Mesh) {

@@ -10,8 +10,8 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// DebugNode looks at a node from a Pod that kubectl debug makes there: it sees the node's processes, its network and
-// its files, whatever taints the node has.
+// DebugNode looks at a node from a Pod that kubectl debug makes there: it sees the node's processes, its network
+// and its files, regardless of the node's taints.
 func DebugNode(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	node := m.Nodes()[0]

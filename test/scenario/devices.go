@@ -43,9 +43,9 @@ metadata: {name: fabric}
 spec: {devices: {requests: [{name: port, exactly: {deviceClassName: fabric.example.com}}]}}
 `
 
-// UnallocatedResourceClaims makes Pods that claim devices: each gets the claims that it asks for by a template, waits
-// and says what for, and never runs, not even when a user gives its claim a device; a claim is taken from a Pod that
-// is gone, and goes with the Pod that it was made for.
+// UnallocatedResourceClaims makes Pods that claim devices: each gets the claims that it asks for by a template,
+// waits and says what for, and never runs, not even when a user gives its claim a device; a claim is taken from a
+// Pod that is gone, and is deleted with the Pod for which it was made.
 func UnallocatedResourceClaims(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(claimants, "apply", "-f", "-")

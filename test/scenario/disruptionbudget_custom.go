@@ -66,7 +66,8 @@ func DisruptionBudgetForCustomResource(t *testing.T, m mesh.Mesh) {
 		t.Errorf("evicting one of 3 Pods of 4: %v, want 429", err)
 	}
 
-	// A budget is counted again when its Pods change, and each minute: nothing tells of the scales of other kinds.
+	// A budget is counted again when its Pods change, and each minute: no event reports changes of other kinds'
+	// scales.
 	a.sizeFleet(3)
 	w.Kubectl("label", "pod", "web-2", "touched=yes")
 	w.awaitOutput([]string{"3 2 3 1"}, "get", "pdb", "web", "-o", budgetCounts)

@@ -13,8 +13,8 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// ClusterDNSEviction evicts one of the two Pods that answer for names while there is no room for another: its budget
-// keeps the other one, which goes on answering, until the first is replaced.
+// ClusterDNSEviction evicts one of the two DNS Pods while no node has room for another: the budget keeps the
+// second one, which continues to answer, until the first is replaced.
 func ClusterDNSEviction(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	all := w.traffic().startClients()

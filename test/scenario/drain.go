@@ -27,7 +27,7 @@ func half(name string, replicas int) string {
 		"        resources: {requests: {cpu: 1800m}}\n"
 }
 
-// evictPod asks for the eviction of the Pod as it is.
+// evictPod requests the eviction of the Pod with its present UID and version.
 func evictPod(w *World, pod *corev1.Pod) error {
 	return w.Client.PolicyV1().Evictions(w.Namespace).Evict(w.Context(), &policyv1.Eviction{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: pod.Name},
@@ -57,8 +57,8 @@ func uids(pods []corev1.Pod) sets.Set[types.UID] {
 	return all
 }
 
-// DisruptionBudgetExample goes through the steps of the documented example: three nodes with room for two Pods each,
-// three Pods under a budget that needs two, and a fourth Pod without one. One node after the other is drained.
+// DisruptionBudgetExample goes through the steps of the documented example: three nodes with room for two Pods
+// each, three Pods under a budget that needs two, and a fourth Pod without one. The nodes are drained in turn.
 //
 // SAF-054 SAF-055 SAF-056 SAF-057 SAF-059 SAF-060 SAF-061 SAF-062
 func DisruptionBudgetExample(t *testing.T, m mesh.Mesh) {

@@ -161,7 +161,7 @@ func (w serviceTraffic) startEchoes() echoes {
 	return e
 }
 
-// secondFamily is the same by addresses of the other family, which some of the Services before them get.
+// secondFamily does the same with addresses of the second family, which some of the Services get for that.
 func (w serviceTraffic) secondFamily(e echoes) echoes {
 	w.Helper()
 	for service, policy := range map[string]corev1.IPFamilyPolicy{

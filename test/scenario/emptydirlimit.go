@@ -25,8 +25,8 @@ spec:
   volumes: [{name: scratch, emptyDir: {sizeLimit: 1Mi}}]
 `
 
-// EmptyDirSizeLimitEviction fills a volume beyond its sizeLimit: the Pod fails, whatever its restart policy and grace
-// period are.
+// EmptyDirSizeLimitEviction fills a volume beyond its sizeLimit: the Pod fails, regardless of its restart policy
+// and grace period.
 func EmptyDirSizeLimitEviction(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(greedy, "apply", "-f", "-")

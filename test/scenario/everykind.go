@@ -68,7 +68,7 @@ var everyName = strings.Fields(`configmap secret serviceaccount service persiste
 	lease.coordination.k8s.io pod replicationcontroller replicaset.apps deployment.apps statefulset.apps daemonset.apps
 	job.batch cronjob.batch`)
 
-// each is what kubectl prints of objects of these kinds: a line of each, which ends with what was done to it.
+// each returns kubectl's output for objects of these kinds: a line for each, which ends with the action.
 func each(kinds []string, done string) string {
 	var lines []string
 	for _, kind := range kinds {

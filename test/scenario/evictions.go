@@ -92,7 +92,7 @@ func (e *exodus) watch() {
 	}()
 }
 
-// note takes in a Pod as it is now; one that is gone was being deleted before.
+// note records the present state of a Pod; a removed one was being deleted before.
 func (e *exodus) note(pod *corev1.Pod) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()

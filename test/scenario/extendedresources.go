@@ -9,7 +9,7 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// dongle is a resource that no node knows by itself.
+// dongle is a resource that no node reports.
 const dongle = "example.com/dongle"
 
 // plugged is a Pod that takes one of two dongles.
@@ -23,8 +23,8 @@ spec:
     resources: {limits: {` + dongle + `: 1}}
 `
 
-// ExtendedResources gives a node a resource as an administrator does, through its status: Pods can use it until it is
-// taken away again, whatever the node reports of itself meanwhile.
+// ExtendedResources gives a node a resource as an administrator does, through its status: Pods can use it until it
+// is removed again, regardless of the node's own reports meanwhile.
 func ExtendedResources(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	node := m.Nodes()[0]

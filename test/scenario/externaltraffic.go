@@ -69,8 +69,8 @@ spec:
         readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1}
 `
 
-// ExternalTraffic reaches Services by the addresses of load balancers, by external addresses and by node ports that
-// keep to the node, and asks the health check port that tells a load balancer which nodes those are.
+// ExternalTraffic reaches Services by the addresses of load balancers, by external addresses and by node ports
+// that keep to the node, and queries the health check port that shows a load balancer which nodes those are.
 func ExternalTraffic(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(outside, "apply", "-f", "-")
@@ -142,9 +142,9 @@ spec:
 `
 )
 
-// ExternalClientTraffic asks, from an address beyond the cluster and by the first node, a load balancer's Service that
-// keeps to the node: while its Pod is there, which sees that address, and while it is on the other node. The health
-// check port of each node goes with the Pod. Whoever is in the cluster reaches it either way.
+// ExternalClientTraffic asks, from an address beyond the cluster and by the first node, a load balancer's Service
+// that keeps to the node: while its Pod is there, which sees that address, and while it is on the other node. The
+// health check port of each node follows the Pod. Clients in the cluster reach it either way.
 func ExternalClientTraffic(t *testing.T, m mesh.Mesh, from string, ask func(url string) (string, error)) {
 	const address = "203.0.113.32"
 	w := In(t, m)
@@ -186,8 +186,9 @@ func (w serviceTraffic) awaitSilence(all clients, url string) {
 	})
 }
 
-// expectExternalTrafficLocal asks each node from the other: the one with the Pod answers and shows it the client's own
-// address, the one without is silent, and each says so by its health check port.
+// expectExternalTrafficLocal sends requests to each node from another one: the node with the Pod answers and shows
+// the Pod the client's own address, the node without the Pod is silent, and each reports that at its health check
+// port.
 func expectExternalTrafficLocal(w *World, pod *corev1.Pod) {
 	w.Helper()
 	has, names := pod.Spec.NodeName, []string{pod.Name}

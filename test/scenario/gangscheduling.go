@@ -12,7 +12,8 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// gang is a group of two Pods: one goes anywhere, the other to nodes with a label that is to be filled in.
+// gang is a group of two Pods: one can run anywhere, the second one only on nodes with a label that the caller
+// fills in.
 const gang = `apiVersion: scheduling.k8s.io/v1beta1
 kind: PodGroup
 metadata: {name: gang}

@@ -22,7 +22,8 @@ spec:
       containers: [{name: pi, image: "perl:5.34.0"}]
 `
 
-// JobTTLAfterFinished ends a Job, which stays, and then gives it no time to live: it goes with its Pod.
+// JobTTLAfterFinished finishes a Job, which stays, and then sets its time to live to 0: it is deleted with its
+// Pod.
 //
 // POD-018 JOB-131 JOB-133 JOB-176 JOB-178 JOB-179
 func JobTTLAfterFinished(t *testing.T, m mesh.Mesh) {

@@ -135,8 +135,8 @@ func (w *World) directory(files map[string]string) string {
 	return dir
 }
 
-// awaitOutput waits until what kubectl prints has all the words. Of a log, no word goes over lines: a container's two
-// streams share the log, and the lines of one have no order against those of the other.
+// awaitOutput waits until what kubectl prints has all the words. Of a log, no word goes over lines: a container's
+// two streams share the log, and their lines have no order between the streams.
 func (w *World) awaitOutput(words []string, args ...string) string {
 	w.Helper()
 	if args[0] == "logs" && slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, "\n") }) {

@@ -153,7 +153,7 @@ func nodeMetricFamilies(w *World, node, path string) map[string]*dto.MetricFamil
 	return families
 }
 
-// tells reports whether one metric of a family has such labels and is more than 0.
+// tells reports whether one metric of a family has these labels and is more than 0.
 func tells(family *dto.MetricFamily, labels string) bool {
 	for _, metric := range family.GetMetric() {
 		if fits(labelsOf(metric), labels) && valueOf(metric) > 0 {

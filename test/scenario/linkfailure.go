@@ -6,8 +6,8 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// LinkFailure cuts the link of the second node: the first one goes on with its own Pods once the other is given up.
-// When the link is back, Pods of both nodes reach all again.
+// LinkFailure cuts the link of the second node: the first node continues with its own Pods once the second one
+// counts as unreachable. When the link is back, Pods of both nodes reach all again.
 func LinkFailure(t *testing.T, m mesh.Mesh, cut, heal func(testing.TB)) {
 	w := In(t, m)
 	e := w.traffic().startEchoes()

@@ -218,8 +218,8 @@ func NodeRemoved(t *testing.T, m mesh.Mesh) {
 	})
 }
 
-// TaintBasedEviction evicts Pods as an operator does: whoever does not tolerate the taint goes at once, a limited time
-// is cut short by the end of the taint, and no Pod goes that tolerates it for ever.
+// TaintBasedEviction evicts Pods as an operator does: a Pod that does not tolerate the taint is evicted at once,
+// the end of the taint cuts a limited toleration short, and a Pod that tolerates the taint for ever stays.
 //
 // SAF-065 SAF-067
 func TaintBasedEviction(t *testing.T, m mesh.Mesh) {

@@ -17,7 +17,7 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// published is what a project tells the world of its kinds, and what one must see of them.
+// published holds the definitions that a project publishes, and the expected results.
 type published struct {
 	// project is its folder of bin/published: definitions, and examples of objects.
 	project string
@@ -28,9 +28,9 @@ type published struct {
 	printed *regexp.Regexp
 	// other is an example in a version that is not the stored one, as TYPE.VERSION.GROUP/NAME; "" where there is none.
 	other string
-	// explained are fields, by path, and a word that kubectl tells of each.
+	// explained maps the paths of fields to a word in kubectl's explanation of each.
 	explained map[string]string
-	// refused are objects, and how the apiserver says what is wrong with each.
+	// refused maps objects to the apiserver's error for each.
 	refused map[string]string
 }
 
@@ -140,7 +140,7 @@ func (p published) used(t *testing.T, m mesh.Mesh) {
 	})
 }
 
-// shows writes the status of the object, and looks at its line and at the other version.
+// shows writes the status of the object, and checks its line of output and its other version.
 func (p published) shows(w *World) {
 	w.Helper()
 	if p.status != "" {

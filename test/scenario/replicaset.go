@@ -89,7 +89,7 @@ func StandaloneReplicaSet(t *testing.T, m mesh.Mesh) {
 	})
 }
 
-// ReplicaSetAdoption takes bare Pods over, whatever they run, and ends those that are too many.
+// ReplicaSetAdoption adopts bare Pods, regardless of what they run, and deletes the excess ones.
 //
 // DEP-158 DEP-160 DEP-161 DEP-162 DEP-163
 func ReplicaSetAdoption(t *testing.T, m mesh.Mesh) {

@@ -11,8 +11,8 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// anew is a Pod that is never restarted, of which all containers start again when the watcher ends with exit code 42,
-// which it does the first time. Whoever runs leaves a line in the volume.
+// anew is a Pod with restart policy Never whose containers all restart when the watcher ends with exit code 42,
+// which it does the first time. Each container that runs writes a line to the volume.
 func anew(name string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Pod

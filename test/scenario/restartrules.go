@@ -36,7 +36,8 @@ spec:
     restartPolicyRules: [{action: Restart, exitCodes: {operator: NotIn, values: [42]}}]
 `
 
-// ContainerRestartRules runs containers that are restarted by what they say themselves, whatever their Pod says.
+// ContainerRestartRules runs containers that are restarted by their own policy and rules, regardless of their
+// Pod's policy.
 func ContainerRestartRules(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(ruled, "apply", "-f", "-")

@@ -11,8 +11,8 @@ import (
 	"keelson.dev/test/mesh/simnode"
 )
 
-// RollbackOnFailure asks a Deployment to go back when a rollout fails: it returns to the last complete revision, says
-// why, and does so once for a template. Without the annotation a failed rollout stays as it is
+// RollbackOnFailure asks a Deployment to go back when a rollout fails: it returns to the last complete revision,
+// says why, and does so once for a template. Without the annotation a failed rollout stays
 // (ProgressDeadlineExceeded).
 func RollbackOnFailure(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)

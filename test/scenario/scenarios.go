@@ -94,7 +94,7 @@ var Networked = []Scenario{
 	{"ClusterDNSEviction", ClusterDNSEviction},
 }
 
-// RunAll runs the scenarios one after the other on the mesh.
+// RunAll runs the scenarios in order on the mesh.
 func RunAll(t *testing.T, m mesh.Mesh, scenarios []Scenario) {
 	for _, s := range scenarios {
 		t.Run(s.Name, func(t *testing.T) { s.Run(t, m) })

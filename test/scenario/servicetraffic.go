@@ -51,7 +51,7 @@ func (w serviceTraffic) expectAllReached(e echoes) {
 	}
 }
 
-// expectSourceAddresses is what a Pod sees of another: its address, on whatever node, and also where it was asked by a
+// expectSourceAddresses checks that a Pod sees another Pod's own address, on any node, also for requests through a
 // Service.
 func (w serviceTraffic) expectSourceAddresses(e echoes) {
 	type target struct{ address, port string }
@@ -232,7 +232,7 @@ spec:
     readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1}
 `
 
-// expectTerminatingPod is answered by a Pod that ends, as long as it answers and there is no other.
+// expectTerminatingPod checks that a terminating Pod answers, as long as it can and no other Pod exists.
 func expectTerminatingPod(w *World, all clients) {
 	w.KubectlWith(lastPod, "apply", "-f", "-")
 	ip := w.service("ending").Spec.ClusterIP

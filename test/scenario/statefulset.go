@@ -46,8 +46,8 @@ func statefulImages(w *World) string {
 		"--sort-by=metadata.name", "--output=jsonpath={.items[*].spec.containers[0].image}"))
 }
 
-// StatefulSetOrderedReady makes three Pods one after the other, replaces them from the last to the first, a part of
-// them first, goes back to the first revision, and ends them in order.
+// StatefulSetOrderedReady makes three Pods in order, replaces them from the last to the first, at first only a
+// part of them, rolls back to the first revision, and deletes them in order.
 //
 // POD-042 SET-001 SET-003 SET-017 SET-021 SET-022 SET-031 SET-036 SET-038 SET-041 SET-049 SET-057 SET-058 SET-061
 // SET-063 SET-074 SET-075 SET-076 SET-078 SET-079 SET-082 SET-108 SET-111 SET-112 SET-113

@@ -12,8 +12,8 @@ import (
 // scratchBytes is about what the quiet Pod has written into its volume.
 const scratchBytes = 900_000
 
-// expectStatsSummary wants the node of the quiet Pod to tell, to whoever may ask it through the apiserver, all that it
-// uses.
+// expectStatsSummary checks that the node of the quiet Pod reports all resource usage to a client that may ask
+// through the apiserver.
 func expectStatsSummary(w *World) {
 	w.Helper()
 	w.Kubectl("exec", "quiet", "--", "sh", "-c", "seq 1 150000 > /scratch/data")

@@ -105,7 +105,7 @@ func Alone(t testing.TB, m mesh.Mesh) *World {
 // text that was read, which is empty where there is nothing to read, passes for that: such a text goes through Saw.
 type Answer string
 
-// Saw is the answer of a look that is not done, whatever it read.
+// Saw is the answer of a check that is not done yet; it holds the text that was read.
 func Saw(text string) Answer {
 	if text == "" {
 		return "nothing"

@@ -18,7 +18,8 @@ import (
 )
 
 // DeploymentWriteCounts counts what is written, by kind, while a Deployment's only Pod starts and while it goes.
-// docs/explanation/writes.md says by whom and why: who writes more writes it down there.
+// docs/explanation/writes.md says which daemon makes each write and why: a change that adds a write must be
+// documented there.
 func DeploymentWriteCounts(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	journal := watchWrites(w, "pods", "events", "replicasets.apps", "deployments.apps")
