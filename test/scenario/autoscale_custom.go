@@ -168,8 +168,8 @@ func described(kind, namespace, name, metric string, amount, parts int) any {
 	}
 }
 
-// adapterService is the Service of the adapter, adapterAPI an APIService that it serves, adapterEndpoint what stands
-// behind it.
+// adapterService is the Service of the adapter, adapterAPI an APIService that it serves, adapterEndpoint its
+// endpoint.
 const (
 	adapterService = `apiVersion: v1
 kind: Service

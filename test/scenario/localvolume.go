@@ -70,8 +70,8 @@ func EphemeralVolume(t *testing.T, m mesh.Mesh) {
 	w.Kubectl("wait", "pvc/user-scratch", "pvc/late-scratch", volume, "--for=delete", "--timeout=60s")
 }
 
-// StatefulSetDataPersistence lets each Pod of a StatefulSet write its name into its claim. Whatever becomes of the
-// Pods, by a rollout or by scaling down and up, each finds what the one of its name wrote.
+// StatefulSetDataPersistence lets each Pod of a StatefulSet write its name into its claim. After a rollout, and
+// after scaling down and up, each Pod finds the data that the Pod of its name wrote.
 //
 // POD-012 SET-002 SET-054
 func StatefulSetDataPersistence(t *testing.T, m mesh.Mesh) {

@@ -9,8 +9,8 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// QuotaHoldsRollout bounds the Pods of a namespace: the rollout of a Deployment that needs one more is refused, says
-// so, and goes on by itself when the quota grows. What is deleted gives back what it took.
+// QuotaHoldsRollout limits the Pods of a namespace: the rollout of a Deployment that needs one more is refused,
+// reports that, and continues when the quota grows. Deleted Pods release their share.
 //
 // DEP-127 DEP-134 DEP-135 DEP-136 DEP-137
 func QuotaHoldsRollout(t *testing.T, m mesh.Mesh) {

@@ -48,7 +48,7 @@ func KubectlSet(t *testing.T, m mesh.Mesh) {
 		"--user=ann", "--serviceaccount="+w.Namespace+":default")
 	w.says("yes", "auth", "can-i", "get", "pods", "--as=ann")
 
-	// Who replaces its Pods by itself has new ones; the others make new ones when they need some.
+	// Controllers that replace their Pods have new ones; the others make new Pods when they need some.
 	for _, name := range []string{"deployment/every", "statefulset/every", "daemonset/every"} {
 		w.Kubectl("rollout", "status", name, "--timeout=90s")
 	}

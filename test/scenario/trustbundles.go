@@ -82,7 +82,7 @@ func awaitTrusted(w *World, file string, certificates ...string) {
 	})
 }
 
-// blocks are the certificates of a bundle, each by itself.
+// blocks returns the certificates of a bundle separately.
 func blocks(text string) (found []string) {
 	for block := range trustbundle.Blocks(text) {
 		found = append(found, string(pem.EncodeToMemory(block)))

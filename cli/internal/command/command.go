@@ -43,12 +43,12 @@ func Main() int {
 	return Execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }
 
-// Execute is Main with its surroundings given.
+// Execute is Main with the context, arguments and outputs as parameters.
 func Execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 	return execute(ctx, newRoot(), args, out, errOut)
 }
 
-// execute lets a command print nothing but through package terminal.
+// execute runs a command whose whole output passes through package terminal.
 func execute(ctx context.Context, root *cobra.Command, args []string, out, errOut io.Writer) int {
 	said, complained := terminal.NewWriter(out), terminal.NewWriter(errOut)
 	defer said.Flush()
@@ -70,13 +70,13 @@ func execute(ctx context.Context, root *cobra.Command, args []string, out, errOu
 // global are the flags of every command.
 type global struct{ dataDir string }
 
-// own is the folder of a mesh that keel itself runs.
+// own returns the data directory of a mesh that keel itself runs.
 func (g *global) own() string { return cmp.Or(g.dataDir, defaultDataDir) }
 
-// machine is the folder of the mesh that systemd runs.
+// machine returns the data directory of the mesh that systemd runs.
 func (g *global) machine() string { return cmp.Or(g.dataDir, machineDataDir) }
 
-// either is the folder of the mesh that is there.
+// either returns the data directory of the existing mesh.
 func (g *global) either() string {
 	if _, err := os.Stat(plan.Layout{Dir: defaultDataDir}.State()); err == nil {
 		return g.own()
@@ -114,7 +114,7 @@ func rootOf(g *global) *cobra.Command {
 	return root
 }
 
-// exactly is cobra's check of the number of arguments, with our exit status.
+// exactly returns cobra's check of the number of arguments, with our exit status.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {

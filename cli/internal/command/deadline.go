@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// deadline bounds all that a command does. No step has time of its own: each takes the context of run.
+// deadline limits the time of a whole command. No step has its own limit: each takes the context of run.
 type deadline struct{ timeout time.Duration }
 
 func (d *deadline) add(set *pflag.FlagSet, otherwise time.Duration, usage string) {
@@ -24,7 +24,7 @@ func (d *deadline) check() error {
 	return nil
 }
 
-// run makes the only context of the command. It says of what has failed after its end that the time was over.
+// run makes the only context of the command. An error after the deadline says that the time was over.
 func (d *deadline) run(c *cobra.Command, do func(context.Context) error) error {
 	if err := d.check(); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"keelson.dev/cli/internal/mesh"
 )
 
-// installDNS installs cluster DNS where it is the mesh's own.
+// installDNS installs cluster DNS if the mesh uses keel's CoreDNS.
 func installDNS(ctx context.Context, m *mesh.Mesh) error {
 	if !m.HasDNS() {
 		return nil
@@ -20,8 +20,8 @@ func installDNS(ctx context.Context, m *mesh.Mesh) error {
 	return m.Part(ctx, "cluster DNS", m.InstallDNS)
 }
 
-// awaitDNS waits until cluster DNS answers, unless it needs what others install. A mesh whose DNS takes longer is up
-// all the same.
+// awaitDNS waits until cluster DNS answers, unless it needs software that others install. A mesh whose DNS takes
+// longer is up nevertheless.
 func awaitDNS(ctx context.Context, m *mesh.Mesh) {
 	if !m.HasDNS() || !m.Network().Names {
 		return

@@ -51,7 +51,7 @@ type meshFlags struct {
 	dns, domain            string
 }
 
-// formerNames are those that flags had before, with which they are still taken.
+// formerNames are former names of flags that are still accepted.
 var formerNames = map[string]string{"pod-range": "pod-cidr", "service-range": "service-cidr"}
 
 // add adds the flags to a command, with the help of its --port.
@@ -134,7 +134,7 @@ func (f *meshFlags) keptOptions(options *mesh.Options, given func(flag string) b
 	return nil
 }
 
-// ownFolder is where keel's own program is.
+// ownFolder returns the folder of keel's own program.
 func ownFolder() (string, error) {
 	own, err := os.Executable()
 	if err != nil {
@@ -143,7 +143,7 @@ func ownFolder() (string, error) {
 	return filepath.Dir(own), nil
 }
 
-// fillFolders looks beside keel for what no flag names.
+// fillFolders looks beside keel for the folders that no flag names.
 func fillFolders(options *mesh.Options) error {
 	own, err := ownFolder()
 	if err != nil {

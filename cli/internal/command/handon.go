@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// endGrace is how long a program may take to end once it was told to.
+// endGrace is how long a program may take to end after it was asked to.
 const endGrace = 20 * time.Second
 
-// handOn has the program of a daemon do what it alone can, which knows the flags. Its words and its status are keel's.
+// handOn runs the program of a daemon, which knows the flags. Its output and its exit status become keel's.
 func handOn(c *cobra.Command, program string, args []string) error {
 	path, err := besideKeel(program)
 	if err != nil {
@@ -45,7 +45,7 @@ func handOn(c *cobra.Command, program string, args []string) error {
 	return err
 }
 
-// besideKeel returns the path of a daemon's program, which lies beside keel.
+// besideKeel returns the path of a daemon's program in keel's folder.
 func besideKeel(name string) (string, error) {
 	own, err := ownFolder()
 	if err != nil {
@@ -58,7 +58,7 @@ func besideKeel(name string) (string, error) {
 	return program, nil
 }
 
-// takeDataDir takes --data-dir from the arguments, which are not keel's but for this one.
+// takeDataDir removes --data-dir from the arguments, because it is the only flag among them that is keel's.
 func takeDataDir(dataDir string, args []string) (string, []string) {
 	var rest []string
 	for i := 0; i < len(args); i++ {

@@ -43,7 +43,7 @@ func newInit(g *global) *cobra.Command {
 	return command
 }
 
-// parseEndpoint reads where other machines reach the control plane.
+// parseEndpoint parses the address at which other machines reach the control plane.
 func parseEndpoint(text string) (string, error) {
 	if text == "" {
 		return "", nil

@@ -17,7 +17,7 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// joinFlags are the flags of keel join as they are typed.
+// joinFlags are the typed flags of keel join.
 type joinFlags struct {
 	nodeFlags
 	token, nodeIP, name string
@@ -64,7 +64,7 @@ func newJoin(g *global) *cobra.Command {
 	return command
 }
 
-// pinFlag is discovery.PinFlag as flags are named here.
+// pinFlag is discovery.PinFlag without the dashes.
 const pinFlag = "discovery-token-ca-cert-hash"
 
 func (f *joinFlags) options(dataDir string, args []string) (mesh.Options, error) {
@@ -102,7 +102,7 @@ func (f *joinFlags) options(dataDir string, args []string) (mesh.Options, error)
 	return options, err
 }
 
-// controlPlaneOptions takes over what makes the machine one of the control plane.
+// controlPlaneOptions takes over the flags with which the machine joins the control plane.
 func (f *joinFlags) controlPlaneOptions(joining *mesh.Joining) (err error) {
 	if f.port < 0 || f.port > 65535 {
 		return fmt.Errorf("--port: %d must be between 0 and 65535", f.port)

@@ -13,7 +13,7 @@ import (
 	"keelson.dev/cli/internal/view"
 )
 
-// answerLimit is the help of --timeout where daemons are only asked.
+// answerLimit is the help of --timeout for commands that only query daemons.
 const answerLimit = "how long all the answers may take"
 
 func newDown(g *global) *cobra.Command {

@@ -24,7 +24,7 @@ func (f outputFlag) check() error {
 	return nil
 }
 
-// shown is what such a command prints.
+// shown is the result that such a command prints.
 type shown interface {
 	WriteJSON(out io.Writer) error
 	WriteTable(out io.Writer, now time.Time)

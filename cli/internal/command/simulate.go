@@ -7,7 +7,7 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// schedulerProgram is what answers, with the code that decides.
+// schedulerProgram is the program that simulates, with the scheduler's own code.
 const schedulerProgram = "keelson-scheduler"
 
 // newSimulate hands its flags to the scheduler's program, which knows them.

@@ -8,10 +8,11 @@ import (
 	"keelson.dev/cli/internal/mesh"
 )
 
-// apiserverProgram is what opens stores, with the etcd that it is made of.
+// apiserverProgram is the program that opens stores, with its embedded etcd.
 const apiserverProgram = "keelson-apiserver"
 
-// newStore hands its arguments to the apiserver's program, which knows them, and says where the mesh's store is.
+// newStore passes its arguments to the apiserver's program, which knows them, and adds the path of the mesh's
+// store.
 func newStore(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:                "store",

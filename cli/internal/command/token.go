@@ -15,7 +15,7 @@ import (
 	"keelson.dev/cli/internal/mesh"
 )
 
-// tokenLife is how long a token is good for which nothing is said.
+// tokenLife is the default lifetime of a token.
 const tokenLife = 24 * time.Hour
 
 func newToken(g *global) *cobra.Command {
@@ -71,7 +71,7 @@ func newTokenCreate(g *global) *cobra.Command {
 	return command
 }
 
-// offer makes and prints what one machine joins the control plane by.
+// offer creates and prints what one machine needs to join the control plane.
 func offer(g *global, c *cobra.Command, limit *deadline, life time.Duration, whole bool, description string) error {
 	if err := invite.CheckControlPlaneLife(life); err != nil {
 		return usageError{err}
@@ -148,7 +148,7 @@ func newTokenDelete(g *global) *cobra.Command {
 	return command
 }
 
-// onMesh does something with the operator's connection to the mesh that is there.
+// onMesh runs a function with the operator's client for the existing mesh.
 func onMesh(g *global, c *cobra.Command, limit *deadline,
 	do func(context.Context, *mesh.Mesh, kubernetes.Interface) error) error {
 	m, err := mesh.Open(g.either(), c.OutOrStdout())

@@ -16,7 +16,7 @@ import (
 	"keelson.dev/cli/internal/systemd"
 )
 
-// upFlags are the flags of keel up as they are typed.
+// upFlags are the typed flags of keel up.
 type upFlags struct {
 	meshFlags
 	nodes   int
@@ -72,7 +72,7 @@ func (f *upFlags) options(g *global, given func(flag string) bool) (mesh.Options
 	return options, nil
 }
 
-// maxNodes is far beyond what one machine carries; bridges' names have room for it.
+// maxNodes is far more than one machine can run; bridge names have room for it.
 const maxNodes = 99
 
 func up(ctx context.Context, out io.Writer, options mesh.Options) error {

@@ -49,7 +49,7 @@ func WaitAvailable(ctx context.Context, client kubernetes.Interface, name Name, 
 	}
 }
 
-// look compares what the API says with what runs.
+// look compares the API's status with the running Pods.
 func look(ctx context.Context, client kubernetes.Interface, name Name, running Running) (line string, done bool,
 	err error) {
 	deployment, err := client.AppsV1().Deployments(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})

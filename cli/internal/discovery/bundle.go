@@ -8,14 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// BundleName is the Secret of kube-system that keeps what the control plane shares for who has a token, BundleKey where
-// in it.
+// BundleName returns the name of the Secret in kube-system that holds what the control plane shares with the
+// holder of a token; BundleKey is the key in it.
 func BundleName(token string) string { return "keel-control-plane-" + token }
 
 // BundleKey is the key of the Secret's data.
 const BundleKey = "sealed"
 
-// Bundle asks for what the control plane shares, as it was sealed for the token.
+// Bundle fetches what the control plane shares, still sealed for the token.
 func (m *Mesh) Bundle(ctx context.Context, token Token) ([]byte, error) {
 	secret, err := m.client.CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, BundleName(token.ID), metav1.GetOptions{})
 	switch {

@@ -34,12 +34,12 @@ func ParseToken(text string) (Token, error) {
 // String returns the token in the form in which it is typed.
 func (t Token) String() string { return t.ID + "." + t.Secret }
 
-// PinFlag names the hashes of the authorities that are trusted.
+// PinFlag is the flag for the hashes of the trusted authorities.
 const PinFlag = "--discovery-token-ca-cert-hash"
 
 var pinForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
-// ParsePins reads hashes of authorities as they are typed, in either case.
+// ParsePins parses typed hashes of authorities, in upper or lower case.
 func ParsePins(texts []string) (pins []string, err error) {
 	for _, text := range texts {
 		pin := strings.ToLower(text)
@@ -66,7 +66,7 @@ func (e errUnsigned) Error() string {
 		"another mesh; keel token create --print-join-command on the mesh's first machine makes a new one", e.id)
 }
 
-// CheckSignature says whether who knows the token's secret has signed cluster-info.
+// CheckSignature returns an error unless cluster-info is signed with the token's secret.
 func CheckSignature(info map[string]string, token Token) error {
 	signature, signed := info[bootstrapapi.JWSSignatureKeyPrefix+token.ID]
 	switch {
@@ -82,7 +82,7 @@ func CheckSignature(info map[string]string, token Token) error {
 	return nil
 }
 
-// PinsOf are the hashes of the authorities in a bundle.
+// PinsOf returns the hashes of the authorities in a bundle.
 func PinsOf(bundle []byte) (pins []string, err error) {
 	for rest := bundle; ; {
 		var block *pem.Block
@@ -97,7 +97,8 @@ func PinsOf(bundle []byte) (pins []string, err error) {
 	}
 }
 
-// CheckPins says whether one of the hashes is that of an authority in the bundle, which holds one at least.
+// CheckPins returns an error unless one of the hashes belongs to an authority in the bundle, which holds at least
+// one.
 func CheckPins(bundle []byte, pins []string) error {
 	found, err := PinsOf(bundle)
 	if err != nil {
@@ -113,10 +114,10 @@ func CheckPins(bundle []byte, pins []string) error {
 	return nil
 }
 
-// maxSkew is by how much clocks may differ: so much before it is signed a certificate begins.
+// maxSkew is how much clocks may differ: certificates are valid from this long before they are signed.
 const maxSkew = 5 * time.Minute
 
-// CheckClock says whether this machine's clock is near enough to the apiserver's.
+// CheckClock returns an error unless this machine's clock is close enough to the apiserver's.
 func CheckClock(server, own time.Time) error {
 	ahead, word := own.Sub(server), "ahead of"
 	if ahead < 0 {

@@ -32,17 +32,18 @@ import (
 )
 
 const (
-	// answerTimeout bounds one question: an overloaded apiserver takes some ten seconds for one.
+	// answerTimeout limits one request: an overloaded apiserver takes some ten seconds for one.
 	answerTimeout = 30 * time.Second
-	// unsignedFor is how long a token may be unknown: cluster-info is signed within some ten seconds of its making.
+	// unsignedFor is how long a token may be unknown: cluster-info is signed within some ten seconds after the
+	// token was made.
 	unsignedFor = 20 * time.Second
-	// unsignedInterval is how often cluster-info is looked at meanwhile.
+	// unsignedInterval is how often cluster-info is read meanwhile.
 	unsignedInterval = time.Second
-	// maxAnswer is more than a ConfigMap may hold.
+	// maxAnswer is larger than a ConfigMap can be.
 	maxAnswer = 4 << 20
 )
 
-// defaultPort is the apiserver's where none is named.
+// defaultPort is the apiserver's default port.
 const defaultPort = "6443"
 
 // ParseAddress parses a typed address of the apiserver and returns it with its port.
@@ -59,7 +60,7 @@ func ParseAddress(text string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// Mesh is what is known of a mesh, and believed.
+// Mesh holds the verified facts about a mesh.
 type Mesh struct {
 	// Server is the apiserver's URL, CA the mesh's authority in PEM.
 	Server   string
@@ -69,13 +70,14 @@ type Mesh struct {
 	client kubernetes.Interface
 }
 
-// Find asks for the mesh at an address. Nothing that it returns without an error was anybody else's to say.
+// Find fetches the description of the mesh at an address. Everything that it returns without an error is
+// authenticated.
 func Find(ctx context.Context, address string, token Token, pins []string) (*Mesh, error) {
 	return find(ctx, address, token, pins, false)
 }
 
-// FindThere is Find for a machine that is to have an apiserver of its own: it asks who is at the address for the rest,
-// too, so that no other apiserver of the mesh has to be there.
+// FindThere is Find for a machine that is to have its own apiserver: it sends all further requests to the same
+// address, so that no other apiserver of the mesh needs to be reachable.
 func FindThere(ctx context.Context, address string, token Token, pins []string) (*Mesh, error) {
 	return find(ctx, address, token, pins, true)
 }
@@ -158,7 +160,8 @@ func (m *Mesh) Living(ctx context.Context, name string) (bool, error) {
 	return false, nil
 }
 
-// signedInfo is cluster-info once it is signed by the token. One that was made a moment ago signs a little later.
+// signedInfo waits until cluster-info is signed with the token, and returns it. It is signed a little after a
+// token was made.
 func signedInfo(ctx context.Context, address string, token Token) (map[string]string, error) {
 	patience, cancel := context.WithTimeout(ctx, unsignedFor)
 	defer cancel()
@@ -181,7 +184,7 @@ func signedInfo(ctx context.Context, address string, token Token) (map[string]st
 	}
 }
 
-// anybody may answer: the answer is believed for its signature.
+// anybody returns a configuration that accepts every server: the answer is trusted for its signature.
 func anybody() *tls.Config {
 	return &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12} //nolint:gosec // as said
 }
@@ -228,7 +231,7 @@ func clusterInfo(ctx context.Context, address string, config *tls.Config) (map[s
 	return info.Data, nil
 }
 
-// clusterOf is the one cluster of the kubeconfig in cluster-info.
+// clusterOf returns the only cluster of the kubeconfig in cluster-info.
 func clusterOf(text string) (*clientcmdapi.Cluster, error) {
 	config, err := clientcmd.Load([]byte(text))
 	if err != nil {
@@ -243,7 +246,7 @@ func clusterOf(text string) (*clientcmdapi.Cluster, error) {
 	return nil, nil
 }
 
-// refusal says why the apiserver of the mesh does not answer who has the token.
+// refusal explains why the apiserver of the mesh refuses the token.
 func (m *Mesh) refusal(token Token, err error) error {
 	var invalid x509.CertificateInvalidError
 	var host x509.HostnameError

@@ -14,7 +14,7 @@ import (
 // ErrHeld says that another process holds a lock.
 var ErrHeld = errors.New("another process holds it")
 
-// interval is short against what is done under a lock.
+// interval is short compared with the work done under a lock.
 const interval = 100 * time.Millisecond
 
 // Try takes the lock of a file, which it makes if need be, or returns ErrHeld at once.

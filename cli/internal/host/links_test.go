@@ -80,7 +80,7 @@ func expectHardware(t *testing.T, name string) {
 	}
 }
 
-// A range that a mesh has reserved is seen by others, and not by itself.
+// Other meshes see a range that a mesh has reserved; the mesh itself does not.
 func TestAReservedRangeIsTaken(t *testing.T) {
 	nettest.Own(t)
 	pods := mustRange(t, "10.244.0.0/16,fd00:10:244::/56")
@@ -99,7 +99,8 @@ func TestAReservedRangeIsTaken(t *testing.T) {
 	expectRoutes(t, nobodys, plan.Range{})
 }
 
-// What nodeagents lead to other nodes is the mesh's own on whatever link, within its range alone, and goes with it.
+// Routes of nodeagents to other nodes belong to the mesh on any link, but only within its range, and are removed
+// with it.
 func TestWaysToOtherNodesAreTheMeshsOwn(t *testing.T) {
 	nettest.Own(t)
 	prefix := netip.MustParsePrefix

@@ -60,8 +60,8 @@ func objects(t *testing.T) map[string]any {
 	return known
 }
 
-// Whoever has a token may ask for the certificate of a node and read what nodes are to be, nodes renew their own, and
-// everybody reads cluster-info. Nobody else gets anything.
+// A client with a token may request a node's certificate and read the settings of nodes, nodes may renew their own
+// certificates, and every client may read cluster-info. No other client gets any right.
 func TestWhoMayWhat(t *testing.T) {
 	const joins, renews, reads = "Group " + Group, "Group system:nodes", "User system:anonymous"
 	want := map[string]string{
@@ -106,7 +106,7 @@ func TestWhoMayWhat(t *testing.T) {
 	}
 }
 
-// What is written is read as it was, whatever characters it has.
+// Text with any characters is read as it was written.
 func TestWhatMachinesRead(t *testing.T) {
 	all, in := objects(t), input(t)
 	config, err := clientcmd.Load([]byte(all["ConfigMap cluster-info"].(*corev1.ConfigMap).Data["kubeconfig"]))

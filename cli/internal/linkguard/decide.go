@@ -1,7 +1,7 @@
-// Package linkguard holds a Pod to the addresses that it was given. A container may send what it likes on its link
-// where it has the right to raw packets, which container runtimes give by default: without a guard it takes the traffic
-// of other Pods of its node by their hardware or IP addresses. The guard stands at the machine's end of the link,
-// before the bridge learns anything from what comes.
+// Package linkguard restricts a Pod to the addresses that it was given. A container that may send raw packets,
+// which container runtimes allow by default, can send any packet on its link: without a guard it can take over the
+// traffic of other Pods of its node by using their hardware or IP addresses. The guard filters at the machine's
+// end of the link, before the bridge learns anything from the packets.
 //
 //	decide.go  what is dropped (pure)
 //	guard.go   makes it so
@@ -32,7 +32,7 @@ var (
 	ofNobody6 = netip.MustParsePrefix("::/128")
 )
 
-// Where the headers have what is compared.
+// Offsets of the compared fields in the headers.
 const (
 	etherSource = 6 // Ethernet: the sender
 
@@ -45,7 +45,7 @@ const (
 	redirect            = 137
 )
 
-// dropped returns what each rule matches that drops.
+// dropped returns the matches of the rules that drop packets.
 func (l Link) dropped() [][]expr.Any {
 	four := outside(expr.PayloadBaseNetworkHeader, nftrule.Source.Offset(false), l.of(false))
 	six := outside(
@@ -84,7 +84,7 @@ func (l Link) of(six bool) []netip.Prefix {
 	return out
 }
 
-// linkLocal is the address that the Pod's end gives itself by RFC 4291, appendix A.
+// linkLocal returns the address that the Pod's end gives itself according to RFC 4291, appendix A.
 func (l Link) linkLocal() netip.Prefix {
 	h := l.Hardware
 	address := netip.AddrFrom16([16]byte{0: 0xfe, 1: 0x80, 8: h[0] ^ 2, 9: h[1], 10: h[2], 11: 0xff, 12: 0xfe,
@@ -92,7 +92,7 @@ func (l Link) linkLocal() netip.Prefix {
 	return netip.PrefixFrom(address, address.BitLen())
 }
 
-// frame compares what a frame carries.
+// frame compares the protocol of a frame.
 func frame(how expr.CmpOp, protocol uint16) []expr.Any {
 	return []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyPROTOCOL, Register: 1},
@@ -124,7 +124,7 @@ func field(header expr.PayloadBase, offset uint32, how expr.CmpOp, value []byte)
 	}
 }
 
-// outside matches an address at that place that is of none of the prefixes.
+// outside matches an address at that offset that is in none of the prefixes.
 func outside(header expr.PayloadBase, offset uint32, prefixes []netip.Prefix) []expr.Any {
 	var all []expr.Any
 	for _, prefix := range prefixes {

@@ -10,8 +10,8 @@ import (
 	"keelson.dev/kit/nftrule"
 )
 
-// Set guards a Pod's link, in the table that has the guards of all Pods of the node. Owner is a name of the Pod's
-// alone, by which Remove finds the guard; what it guarded before, it guards no longer.
+// Set guards a Pod's link, in the table that has the guards of all Pods of the node. Owner is a unique name of the
+// Pod, by which Remove finds the guard; a guard replaces the owner's earlier one.
 func Set(table, owner string, link Link) error {
 	conn, err := nftables.New()
 	if err != nil {
@@ -50,7 +50,7 @@ func tableOf(name string) *nftables.Table {
 	return &nftables.Table{Family: nftables.TableFamilyNetdev, Name: name}
 }
 
-// chainOf is the name of a Pod's chain: as much of the owner's as the kernel takes for a chain's.
+// chainOf returns the name of a Pod's chain: as much of the owner's name as the kernel allows.
 func chainOf(owner string) string {
 	const most = 127
 	return owner[:min(len(owner), most)]

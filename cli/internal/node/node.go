@@ -144,7 +144,7 @@ func CheckRuntime(ctx context.Context, files plan.NodeLayout) error {
 	})
 }
 
-// podUIDLabel is how the nodeagent marks a Pod's containers, as the field does.
+// podUIDLabel is the conventional label with which the nodeagent marks a Pod's containers.
 const podUIDLabel = "io.kubernetes.pod.uid"
 
 // RunningPods returns the UIDs of the Pods with a running container.

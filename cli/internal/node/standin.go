@@ -10,8 +10,8 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// EnsureNetwork gives a node without any network configuration a stand-in, which its containerd reads on its next
-// start. RemoveStandIn takes it away.
+// EnsureNetwork writes a stand-in for a node without any network configuration, which its containerd reads at its
+// next start. RemoveStandIn removes it.
 func EnsureNetwork(files plan.NodeLayout, bridge string) error {
 	dir := files.CNI("conf")
 	entries, err := os.ReadDir(dir)

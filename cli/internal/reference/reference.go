@@ -1,5 +1,5 @@
-// Package reference writes what packages have about keel's commands beside keel: manual pages and the completions of
-// shells.
+// Package reference writes the manual pages and shell completions for keel's commands, which distribution packages
+// contain.
 package reference
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// Write writes into a folder, at the places where man and the shells look in that of shared files, a manual page for
-// each command below a root and the completions. All of it follows from the commands and the date.
+// Write writes into a folder, at the places where man and the shells look in that of shared files, a manual page
+// for each command below a root and the completions. The output depends on the commands and the date alone.
 func Write(root *cobra.Command, dir string, at time.Time) error {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

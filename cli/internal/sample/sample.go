@@ -24,7 +24,7 @@ const (
 
 const fieldManager = "keel"
 
-// Apply creates the sample, or brings back what belongs to it: what users have changed of it beyond that stays.
+// Apply creates the sample or restores its fields; other changes by users stay.
 func Apply(ctx context.Context, client kubernetes.Interface) error {
 	force := false
 	_, err := client.AppsV1().Deployments(Namespace).Patch(ctx, Name, types.ApplyYAMLPatchType, Manifest,

@@ -31,11 +31,11 @@ type State struct {
 	Ports       map[string]int `json:"ports"`
 	BindAddress string         `json:"bindAddress"`
 	Advertise   string         `json:"advertiseAddress"`
-	// Endpoint is the HOST:PORT at which other machines reach whichever apiserver of the mesh is alive; empty where
-	// they reach the one of this machine.
+	// Endpoint is the HOST:PORT at which other machines reach any live apiserver of the mesh; empty if they reach
+	// the one of this machine.
 	Endpoint string `json:"controlPlaneEndpoint,omitempty"`
-	// PodNetwork is how Pods reach each other, ServiceProxy who carries the traffic of Services, DNS who answers for
-	// names, Domain that of the cluster's: kept as well.
+	// PodNetwork, ServiceProxy, DNS and Domain (the cluster domain) are the values of plan's settings: kept as
+	// well.
 	PodNetwork   string `json:"podNetwork"`
 	ServiceProxy string `json:"serviceProxy,omitempty"`
 	DNS          string `json:"dns"`
@@ -45,12 +45,12 @@ type State struct {
 	// Units is set where `keel init` or `keel join` has made the mesh: units run its processes, which are not recorded
 	// here. They are systemd's where CgroupDriver is, else keel's own.
 	Units bool `json:"systemd,omitempty"`
-	// ControlPlane is set where `keel join` has made the machine one of the control plane. StorePeers are the URLs of
-	// the store on the other machines, as they were when this one joined them or left them.
+	// ControlPlane is set where `keel join` has made the machine one of the control plane. StorePeers are the URLs
+	// of the store on the other machines, at the time when this machine joined or left them.
 	ControlPlane bool     `json:"controlPlane,omitempty"`
 	StorePeers   []string `json:"storePeers,omitempty"`
-	// Server is set where `keel join` has made the machine a worker: where the apiserver of the mesh is. VXLAN is the
-	// number of the mesh's network where `keel join` has run.
+	// Server is the URL of the mesh's apiserver, set if `keel join` has made the machine a worker. VXLAN is the
+	// VXLAN ID of the mesh's network, set if `keel join` has run.
 	Server string `json:"server,omitempty"`
 	VXLAN  int    `json:"vxlan,omitempty"`
 	Nodes  []Node `json:"nodes"`
@@ -143,8 +143,8 @@ func Open(layout plan.Layout) (unlock func(), err error) {
 	return unlock, err
 }
 
-// LockMachine keeps meshes that start together from choosing the same ports and ranges.
-// It waits for another keel that does so.
+// LockMachine prevents meshes that start together from choosing the same ports and ranges. It waits for another
+// keel that is choosing.
 func LockMachine(ctx context.Context) (unlock func(), err error) {
 	file := filepath.Join(os.TempDir(), fmt.Sprintf("keelson-%d.lock", os.Geteuid()))
 	unlock, err = filelock.Wait(ctx, file)
@@ -154,7 +154,7 @@ func LockMachine(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// Check says what Open would refuse, and changes nothing.
+// Check returns an error if Open would refuse the directory, and changes nothing.
 func Check(layout plan.Layout) error {
 	if _, err := os.Lstat(layout.Dir); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -12,10 +12,10 @@ import (
 	"keelson.dev/cli/internal/unit"
 )
 
-// properties are what States asks for.
+// properties are the properties that States reads.
 const properties = "Id,ActiveState,UnitFileState,NeedDaemonReload,MainPID,ExecMainStartTimestampMonotonic,NRestarts"
 
-// States asks for units.
+// States returns the states of units.
 func (u *Units) States(ctx context.Context, names []string) (map[string]unit.State, error) {
 	out, err := u.Call(ctx, append([]string{"show", "--property=" + properties}, names...)...)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package systemd runs units by the systemd of this machine: systemctl does what is more than writing their files.
+// Package systemd runs units with the systemd of this machine: it writes their files and uses systemctl for
+// everything else.
 package systemd
 
 import (
@@ -15,7 +16,7 @@ import (
 	"keelson.dev/cli/internal/unit"
 )
 
-// runs is there on every machine that systemd runs, and on no other.
+// runs exists on every machine that systemd runs, and on no other.
 const runs = "/run/systemd/system"
 
 // systemctl is looked for where systemd installs it: keel does not depend on the PATH.
@@ -24,7 +25,7 @@ var systemctl = []string{"/usr/bin/systemctl", "/bin/systemctl"}
 // Runs reports whether systemd runs this machine.
 func Runs() bool { return exists(runs) }
 
-// Check says whether systemd runs this machine.
+// Check returns an error unless systemd runs this machine.
 func Check() error {
 	if !Runs() {
 		return fmt.Errorf("systemd does not run this machine (there is no %s): leave the flag out", runs)
@@ -49,7 +50,7 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// Call runs systemctl and returns what it printed. An error has its words.
+// Call runs systemctl and returns its output. An error contains its error output.
 type Call func(ctx context.Context, args ...string) (string, error)
 
 // Units are the units of an administrator, and systemctl.
@@ -82,7 +83,7 @@ func call(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// Reload has systemd read the units' files.
+// Reload makes systemd read the units' files.
 func (u *Units) Reload(ctx context.Context) error { return u.do(ctx, "daemon-reload") }
 
 // Enable has units start with the machine.

@@ -15,10 +15,10 @@ import (
 	"keelson.dev/cli/internal/terminal"
 )
 
-// Certificates is what `keel certs list` shows.
+// Certificates is the output of `keel certs list`.
 type Certificates struct {
 	DataDir string
-	// Make is the command that brings the mesh up to date.
+	// Make is the command that updates the mesh.
 	Make    string
 	Reports []plan.CertificateReport
 }
@@ -61,7 +61,7 @@ func (c Certificates) WriteJSON(out io.Writer) error {
 	return encoder.Encode(map[string]any{"dataDir": c.DataDir, "certificates": all})
 }
 
-// WriteTable prints the certificates for people, and below them why some need care.
+// WriteTable prints the certificates for people, and below them why some need attention.
 func (c Certificates) WriteTable(out io.Writer, now time.Time) {
 	table := tabwriter.NewWriter(out, 0, 4, 3, ' ', 0)
 	fmt.Fprintln(table, "FILE\tSTATE\tUNTIL\tLEFT\tRENEWAL\tSIGNER\tFOR")
@@ -107,7 +107,7 @@ func (c Certificates) renewal(r plan.CertificateReport) string {
 	return fmt.Sprintf("%s, %s to %s", by, day(r.RenewedFrom), day(r.RenewedUntil))
 }
 
-// Problem says in one line that certificates need care; nil where none does.
+// Problem returns a one-line error if certificates need attention.
 func (c Certificates) Problem() error {
 	count := map[plan.CertificateState]int{}
 	for _, r := range c.Reports {

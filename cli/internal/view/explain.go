@@ -25,23 +25,23 @@ import (
 	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
 )
 
-// Account is what is known of one Pod.
+// Account holds what is known about one Pod.
 type Account struct {
 	Pod    *corev1.Pod
 	Events []corev1.Event
-	// Views are what the daemons say that decide over the Pod, scheduler first.
+	// Views are the answers of the daemons that decide about the Pod, the scheduler's first.
 	Views []DaemonView
 }
 
-// DaemonView is one daemon's word.
+// DaemonView is one daemon's answer.
 type DaemonView struct {
 	Daemon  string
 	Summary string
 	Facts   []*introspectionv1.Fact
 }
 
-// ExplainPod asks the API, the scheduler, the Pod's nodeagent, who makes its claims and gives them volumes, and who
-// takes Pods away.
+// ExplainPod asks the API, the scheduler, the Pod's nodeagent, the controllers that make its claims and bind them
+// to volumes, and those that remove Pods.
 func ExplainPod(ctx context.Context, m *mesh.Mesh, namespace, name string) (Account, error) {
 	client, err := m.Client()
 	if err != nil {
@@ -77,8 +77,8 @@ func ExplainPod(ctx context.Context, m *mesh.Mesh, namespace, name string) (Acco
 	return account, nil
 }
 
-// unboundClaims are the claims that a Pod waits for: they are there and have no volume. One that cannot be read is told
-// of by who explains it.
+// unboundClaims returns the claims that a Pod waits for: they exist and have no volume. It includes claims that
+// cannot be read; their explanation reports the error.
 func unboundClaims(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) (names []string) {
 	if ended(pod) {
 		return nil
@@ -93,12 +93,12 @@ func unboundClaims(ctx context.Context, client kubernetes.Interface, pod *corev1
 	return names
 }
 
-// hasOwnClaims says whether claims are made for the Pod.
+// hasOwnClaims reports whether controllers make claims for the Pod.
 func hasOwnClaims(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Ephemeral != nil })
 }
 
-// isAnnounced says whether the Pod is said to be about to go.
+// isAnnounced reports whether the Pod's status announces its removal.
 func isAnnounced(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
@@ -118,7 +118,8 @@ func eventsOf(ctx context.Context, client kubernetes.Interface, object metav1.Ob
 	return events.Items, nil
 }
 
-// unknownToScheduler is why the scheduler has nothing to say of the Pod: it keeps those that it has yet to place.
+// unknownToScheduler returns why the scheduler knows nothing about the Pod: it only keeps Pods that it still has
+// to place.
 func (a Account) unknownToScheduler() string {
 	switch {
 	case a.Pod.Spec.NodeName != "":
@@ -148,7 +149,7 @@ func (a Account) binding() string {
 	return text
 }
 
-// unknownToAgent is why the Pod's nodeagent has nothing to say of it.
+// unknownToAgent returns why the Pod's nodeagent knows nothing about it.
 func (a Account) unknownToAgent() string {
 	if ended(a.Pod) {
 		return "has nothing left to do for a Pod that has ended"
@@ -160,7 +161,7 @@ func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// ask returns the daemon's word, or the given one where it knows nothing of the object.
+// ask returns the daemon's answer, or the given one if it knows nothing about the object.
 func ask(ctx context.Context, m *mesh.Mesh, daemon string, object *introspectionv1.ObjectReference, unknown string,
 ) DaemonView {
 	view := DaemonView{Daemon: daemon}
@@ -188,7 +189,7 @@ func ask(ctx context.Context, m *mesh.Mesh, daemon string, object *introspection
 	return view
 }
 
-// lastSeen is when an Event happened last, whichever of its times is set.
+// lastSeen returns when an Event last happened, from the time field that is set.
 func lastSeen(e corev1.Event) time.Time {
 	for _, t := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time, e.FirstTimestamp.Time} {
 		if !t.IsZero() {
@@ -239,7 +240,7 @@ func writeEvents(out io.Writer, events []corev1.Event) {
 	}
 }
 
-// clock is the time of day, or as much space where a fact has no time.
+// clock returns the time of day, or as many spaces for a fact without a time.
 func clock(t *timestamppb.Timestamp) string {
 	if t == nil || t.AsTime().IsZero() {
 		return strings.Repeat(" ", len(time.TimeOnly))

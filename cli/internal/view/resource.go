@@ -26,8 +26,8 @@ const (
 	metadataOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
 )
 
-// served finds the kind that a user means by a word among all that the API serves. Of its objects only the metadata is
-// read, and no daemon is asked but the one that knows every owner.
+// served finds the kind that a user means by a word among all kinds that the API serves. Only the metadata of its
+// objects is read, and only the daemon that knows every owner is asked.
 func served(ctx context.Context, api discovery.ServerResourcesInterfaceWithContext, word string) (Kind, error) {
 	_, lists, err := api.ServerGroupsAndResourcesWithContext(ctx)
 	if kind, found := among(lists, word); found {
@@ -39,8 +39,8 @@ func served(ctx context.Context, api discovery.ServerResourcesInterfaceWithConte
 	return Kind{}, fmt.Errorf("%q is no kind that the API serves; kubectl api-resources lists them", word)
 }
 
-// among finds the kind that a word means in what the API lists, the preferred first: by its plural, its name or a short
-// name, after which the group, or the version and the group, may stand.
+// among finds the kind that a word means in the API's lists, the preferred ones first: by its plural, its name or
+// a short name, optionally followed by the group, or by the version and the group.
 func among(lists []*metav1.APIResourceList, word string) (Kind, bool) {
 	name, where, qualified := strings.Cut(strings.ToLower(word), ".")
 	for _, list := range lists {
@@ -60,7 +60,8 @@ func among(lists []*metav1.APIResourceList, word string) (Kind, bool) {
 	return Kind{}, false
 }
 
-// kindServed is the kind of a resource: the one that controllers explain, or one that is known by its metadata alone.
+// kindServed returns the kind of a resource: one that controllers explain, or one of which only the metadata is
+// known.
 func kindServed(resource schema.GroupVersionResource, r *metav1.APIResource) Kind {
 	for _, kind := range kinds {
 		if kind.is(resource.Group, resource.Resource) {
@@ -73,7 +74,7 @@ func kindServed(resource schema.GroupVersionResource, r *metav1.APIResource) Kin
 		}}
 }
 
-// metadataOf reads the metadata of an object; one of the cluster has no namespace.
+// metadataOf reads the metadata of an object; a cluster-scoped object has no namespace.
 func metadataOf(ctx context.Context, client kubernetes.Interface, resource schema.GroupVersionResource, namespace,
 	name string) (metav1.Object, error) {
 	path := []string{"/apis", resource.Group, resource.Version}
@@ -95,7 +96,7 @@ func metadataOf(ctx context.Context, client kubernetes.Interface, resource schem
 	return object, nil
 }
 
-// missing says what is not there: an object or even its namespace.
+// missing returns an error that says what is missing: an object or even its namespace.
 func missing(ctx context.Context, client kubernetes.Interface, kind, namespace, name string) error {
 	if namespace == "" {
 		return fmt.Errorf("there is no %s %s", kind, name)

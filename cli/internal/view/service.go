@@ -19,25 +19,27 @@ import (
 )
 
 const (
-	// nodeLimit is how long a node may take to say what it has programmed; nodesAtOnce are asked side by side.
+	// nodeLimit is how long a node may take to report what it has programmed; nodesAtOnce nodes are asked
+	// concurrently.
 	nodeLimit   = 3 * time.Second
 	nodesAtOnce = 16
 )
 
-// Service is what is known of a Service.
+// Service holds what is known about a Service.
 type Service struct {
 	Workload
-	// Addresses are where clients reach it.
+	// Addresses are the addresses at which clients reach it.
 	Addresses []string
-	// Nodes say what each node's service proxy has programmed; NodesUnknown why they could not be asked.
+	// Nodes describes what each node's service proxy has programmed; NodesUnknown says why the nodes could not be
+	// asked.
 	Nodes        []NodeView
 	NodesUnknown string
 }
 
-// NodeView is what a node has programmed for a Service.
+// NodeView describes what a node has programmed for a Service.
 type NodeView struct{ Node, State string }
 
-// programmed is what a nodeagent answers about a Service.
+// programmed is a nodeagent's answer about a Service.
 type programmed struct {
 	Programmed bool             `json:"programmed"`
 	Since      time.Time        `json:"since"`
@@ -77,7 +79,8 @@ func explainService(ctx context.Context, m *mesh.Mesh, kind Kind, namespace, nam
 	return s, nil
 }
 
-// addresses says where the API has clients reach a Service, whether or not any node carries it.
+// addresses returns where clients reach a Service according to the API, whether or not a node forwards its
+// traffic.
 func addresses(s *corev1.Service) []string {
 	spec := &s.Spec
 	switch {
