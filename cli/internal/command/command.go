@@ -70,13 +70,13 @@ func execute(ctx context.Context, root *cobra.Command, args []string, out, errOu
 // global are the flags of every command.
 type global struct{ dataDir string }
 
-// own returns the data directory of a mesh that keel itself runs.
+// own returns the data directory of a mesh of keel up.
 func (g *global) own() string { return cmp.Or(g.dataDir, defaultDataDir) }
 
-// machine returns the data directory of the mesh that systemd runs.
+// machine returns the data directory of a mesh of units, made by keel init or keel join.
 func (g *global) machine() string { return cmp.Or(g.dataDir, machineDataDir) }
 
-// either returns the data directory of the existing mesh.
+// either returns the data directory of the existing mesh; if both exist, or neither, that of keel up.
 func (g *global) either() string {
 	if _, err := os.Stat(plan.Layout{Dir: defaultDataDir}.State()); err == nil {
 		return g.own()

@@ -24,7 +24,8 @@ const (
 
 const fieldManager = "keel"
 
-// Apply creates the sample or restores its fields; other changes by users stay.
+// Apply creates the sample or applies its fields. It forces nothing: a field that another manager has changed is a
+// conflict. Other changes by users stay.
 func Apply(ctx context.Context, client kubernetes.Interface) error {
 	force := false
 	_, err := client.AppsV1().Deployments(Namespace).Patch(ctx, Name, types.ApplyYAMLPatchType, Manifest,
