@@ -34,7 +34,7 @@ func BenchmarkPodStart(b *testing.B) {
 	}
 }
 
-// times are those of single Pods.
+// times are the times of single Pods.
 type times struct{ start, stop []time.Duration }
 
 func measureStarts(b *testing.B, atOnce, rounds int) {

@@ -237,7 +237,7 @@ func (j *joined) await(want string, args ...string) {
 	})
 }
 
-// pods are those of the Deployment, by their nodes.
+// pods returns the Pods of the Deployment, by their nodes.
 func (j *joined) pods() map[string]string {
 	j.Helper()
 	pods := map[string]string{}
@@ -273,7 +273,7 @@ func (j *joined) record(m *machine.Machine, unit string) (r unitRecord) {
 	return r
 }
 
-// processes are those of a machine's units.
+// processes returns the processes of a machine's units.
 func (j *joined) processes(m *machine.Machine) map[string]int {
 	j.Helper()
 	files, err := filepath.Glob(m.File("units", "*.service"))

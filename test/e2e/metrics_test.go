@@ -55,7 +55,7 @@ func expectMetrics(t *testing.T, m *processes.Mesh) {
 	}
 }
 
-// counts is whether a family is the one of the name, and one of its metrics is more than 0.
+// counts reports whether a family has the name, and one of its metrics is more than 0.
 func counts(family *dto.MetricFamily, name string) bool {
 	return family.GetName() == name && slices.ContainsFunc(family.GetMetric(), func(m *dto.Metric) bool {
 		return m.GetCounter().GetValue()+m.GetGauge().GetValue()+float64(m.GetHistogram().GetSampleCount()) > 0

@@ -182,7 +182,7 @@ func (r *rotated) replace() {
 	}
 }
 
-// expectAuthorities wants the mesh to tell Pods of so many.
+// expectAuthorities checks that the mesh publishes this number of authorities to Pods.
 func (r *rotated) expectAuthorities(count int) {
 	r.Helper()
 	eventually(r.T, "Pods to be told of the authorities", func(ctx context.Context) bool {

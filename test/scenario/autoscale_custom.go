@@ -190,7 +190,7 @@ addressType: IPv4
 ports: [{name: https, port: %d}]
 endpoints: [{addresses: [` + mesh.ExtensionIP + `]}]
 `
-	// customScaler wants a Pod for each 10 of what the adapter knows.
+	// customScaler requests a Pod for each 10 of the adapter's metric.
 	customScaler = `apiVersion: v1
 kind: Service
 metadata: {name: web}

@@ -8,7 +8,7 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// rights are those of an account in its namespace.
+// rights are the rights of an account in its namespace.
 const rights = `apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: reader, namespace: NAMESPACE}

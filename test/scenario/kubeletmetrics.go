@@ -38,7 +38,7 @@ spec:
 // empty, and $ns, $node and $uid for those of the test. It has to be more than 0.
 type told struct{ path, name, labels string }
 
-// podTold are those that follow from the start, the failure and the end of the failing Pod.
+// podTold are the metrics that follow from the start, the failure and the end of the failing Pod.
 var podTold = []told{
 	{"", "kubelet_node_name", "node=$node"},
 	{"", "kubelet_running_pods", ""},

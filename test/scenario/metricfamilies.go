@@ -21,7 +21,7 @@ func MetricFamilies(page io.Reader) (map[string]*dto.MetricFamily, error) {
 	return parser.TextToMetricFamilies(page)
 }
 
-// FamiliesInOrder are those of a page, ordered by their names.
+// FamiliesInOrder returns the metric families of a page, ordered by their names.
 func FamiliesInOrder(families map[string]*dto.MetricFamily) []*dto.MetricFamily {
 	return slices.SortedFunc(maps.Values(families),
 		func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })

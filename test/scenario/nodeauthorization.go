@@ -80,7 +80,7 @@ func NodeAuthorization(t *testing.T, m mesh.Mesh) {
 	})
 }
 
-// expectNodeAccess wants that answer when asking whether the node may do something in the namespace.
+// expectNodeAccess checks the answer to whether the node may do something in the namespace.
 func expectNodeAccess(w *World, want bool, node string, what authorizationv1.ResourceAttributes) {
 	w.Helper()
 	if got := nodeIsAllowed(w, node, what); got != want {

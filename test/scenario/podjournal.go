@@ -59,7 +59,7 @@ func (j *podJournal) note(event watch.EventType, pod *corev1.Pod) {
 	}
 }
 
-// names are those of the Pods that came to the state so far, in order.
+// names are the names of the Pods that reached the state so far, in order.
 func (j *podJournal) names(w *World, state string) (names []string) {
 	w.Helper()
 	awaitSeen(w, func() int64 {

@@ -53,7 +53,7 @@ func PodSecurityAdmission(t *testing.T, m mesh.Mesh) {
 	w.AwaitAvailable("web", 1)
 }
 
-// expectPrinted wants a kubectl that printed the line and these warnings.
+// expectPrinted checks that kubectl printed the line and these warnings.
 func expectPrinted(w *World, r Result, line string, warnings ...string) {
 	w.Helper()
 	if r.Code != 0 || strings.TrimSpace(r.Stdout) != line && !strings.HasPrefix(r.Stdout, line+" ") {

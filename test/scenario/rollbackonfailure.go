@@ -49,7 +49,7 @@ func RollbackOnFailure(t *testing.T, m mesh.Mesh) {
 	}
 }
 
-// deploymentConditions are those of the Deployment web.
+// deploymentConditions returns the conditions of the Deployment web.
 func deploymentConditions(w *World) []string {
 	var all []string
 	for _, c := range w.deployment("web").Status.Conditions {

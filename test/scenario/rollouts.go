@@ -79,7 +79,7 @@ func (r rollout) expect(image string) {
 	})
 }
 
-// history wants kubectl to list just these revisions, none of which has a cause.
+// history checks that kubectl lists exactly these revisions, none of which has a cause.
 func (r rollout) history(revisions ...string) {
 	r.Helper()
 	want := r.kind + ".apps/every \nREVISION  CHANGE-CAUSE"

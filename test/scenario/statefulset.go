@@ -39,7 +39,7 @@ func (w *World) awaitStatefulSet(replicas, updated int32) *appsv1.StatefulSet {
 	return set
 }
 
-// statefulImages are those of the Pods web-0, web-1 and so on, by their versions.
+// statefulImages returns the images of the Pods web-0, web-1 and so on, by their versions.
 func statefulImages(w *World) string {
 	w.Helper()
 	return strings.NewReplacer("keelson.dev/hello:", "").Replace(w.Kubectl("get", "pods", "--selector=app=web",

@@ -44,7 +44,7 @@ type writeJournal struct {
 	lists map[string]func() (*unstructured.UnstructuredList, error)
 }
 
-// writtenVersions are those of the groups whose changes are counted.
+// writtenVersions are the versions of the groups whose changes are counted.
 var writtenVersions = map[string]string{"": "v1", "apps": "v1", "batch": "v1", "policy": "v1",
 	"discovery.k8s.io": "v1"}
 

@@ -27,7 +27,7 @@ type Step struct {
 	Command string
 	// Says are the lines that the page shows; nil: it shows nothing.
 	Says []string
-	// Fails is whether the command is to end with a status other than 0.
+	// Fails is set if the command must end with a status other than 0.
 	Fails bool
 }
 

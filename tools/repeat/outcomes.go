@@ -47,7 +47,7 @@ func (o *Outcomes) Add(seed int64, events io.Reader) error {
 	return nil
 }
 
-// Failed is whether any test did not pass every time.
+// Failed reports whether any test did not pass every time.
 func (o *Outcomes) Failed() bool { return len(o.failed) > 0 }
 
 // Print writes one line for each test that did not pass every time, the least reliable first.

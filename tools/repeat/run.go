@@ -23,7 +23,7 @@ type Options struct {
 	First  int64
 	// Packages are patterns of the go command, Flags what it builds with.
 	Packages, Flags []string
-	// Load is whether all processors are kept busy meanwhile.
+	// Load is set if all processors are kept busy meanwhile.
 	Load bool
 	// Target is what make is asked for in place of building and running the packages: it runs tests with the flags in
 	// TESTFLAGS, and leaves their events in files that match one of the patterns Events.

@@ -11,7 +11,7 @@ import (
 	"keelson.dev/kit/nettest"
 )
 
-// expectClaimed wants the mesh of a number to see just these ranges of others.
+// expectClaimed checks that the mesh of a number sees exactly these ranges of others.
 func expectClaimed(t *testing.T, mesh int, want ...netip.Prefix) {
 	t.Helper()
 	got, err := ClaimedByOthers(mesh)

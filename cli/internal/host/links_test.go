@@ -18,7 +18,7 @@ import (
 // nobodys is what no link's name begins with.
 const nobodys = "nobodys-"
 
-// expectRoutes wants a mesh with these links and this range to see just these networks of others.
+// expectRoutes checks that a mesh with these links and this range sees exactly these networks of others.
 func expectRoutes(t *testing.T, ownLinks string, pods plan.Range, want ...netip.Prefix) {
 	t.Helper()
 	got, err := Routes(ownLinks, pods)
@@ -58,7 +58,7 @@ func TestABridgeTakesItsRange(t *testing.T) {
 	expectRoutes(t, nobodys, plan.Range{})
 }
 
-// expectHardware wants a bridge to keep its hardware address when it gets a port with the lowest one that there is.
+// expectHardware checks that a bridge keeps its hardware address when it gets a port with the lowest possible one.
 func expectHardware(t *testing.T, name string) {
 	t.Helper()
 	bridge, err := netlink.LinkByName(name)

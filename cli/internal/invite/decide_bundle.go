@@ -19,7 +19,7 @@ type Bundle struct {
 	Version int `json:"version"`
 	// Expires is when keel stops accepting the bundle.
 	Expires time.Time `json:"expires"`
-	// Files are those of plan.SharedFiles.
+	// Files holds the files of plan.SharedFiles.
 	Files map[string][]byte `json:"files"`
 	// Encryption is the store's encryption configuration; empty without one.
 	Encryption []byte `json:"encryption,omitempty"`

@@ -196,7 +196,7 @@ func (m *machine) knows(address netip.Addr) string {
 	return ""
 }
 
-// learnt is whether the bridge believes a hardware address behind the Pod's link.
+// learnt reports whether the bridge has learnt a hardware address behind the Pod's link.
 func (m *machine) learnt(hardware net.HardwareAddr) bool {
 	m.Helper()
 	list, err := netlink.NeighList(m.named("pod").Attrs().Index, unix.AF_BRIDGE)

@@ -111,7 +111,7 @@ func (f *fakeAPI) authority(t *testing.T) []byte {
 	return content
 }
 
-// joining is by what a machine joins.
+// joining returns what a machine needs to join.
 func (f *fakeAPI) joining(t *testing.T) *Joining {
 	t.Helper()
 	pins, err := (&Mesh{Layout: f.layout}).pins()

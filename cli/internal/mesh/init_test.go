@@ -26,7 +26,7 @@ type bed struct {
 	*fakeSystemd
 	layout  plan.Layout
 	options Options
-	// addresses are those that the machine has had at first: others' bridges come and go.
+	// addresses are the machine's addresses at the start of the test: others' bridges come and go.
 	addresses []netip.Addr
 	out       bytes.Buffer
 }

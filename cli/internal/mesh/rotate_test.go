@@ -24,7 +24,7 @@ type fakeOthers struct {
 	told    []string
 	telling int
 	nodes   []plan.Follower
-	// machines are those of the control plane.
+	// machines are the machines of the control plane.
 	machines []string
 }
 

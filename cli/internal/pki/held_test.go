@@ -11,7 +11,7 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// files are those of the client, its kubeconfig and the server.
+// files are the files of the client, its kubeconfig and the server.
 func files() []plan.CertificateFile { return plan.CertificateFiles([]plan.Certificate{client, server}) }
 
 func TestRead(t *testing.T) {

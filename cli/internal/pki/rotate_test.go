@@ -203,7 +203,7 @@ func TestARotationIsCutOff(t *testing.T) {
 	}
 }
 
-// expectChanged wants the step to change the files of writes.
+// expectChanged checks that the step changes the files in writes.
 func expectChanged(t *testing.T, step plan.RotationStep, before, after map[string]string) {
 	t.Helper()
 	all := maps.Clone(before)
@@ -220,7 +220,7 @@ func expectChanged(t *testing.T, step plan.RotationStep, before, after map[strin
 	}
 }
 
-// expectWhole wants one authority, another than the first, that has signed everything.
+// expectWhole checks that there is one authority, other than the first, that has signed everything.
 func expectWhole(t *testing.T, layout plan.Layout, first string) {
 	t.Helper()
 	have, err := Authorities(layout)

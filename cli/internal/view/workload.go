@@ -57,7 +57,7 @@ func (k Kind) by(daemons ...string) Kind {
 	return k
 }
 
-// is says whether a kind is that of the resource.
+// is reports whether a kind is that of the resource.
 func (k Kind) is(group, plural string) bool { return k.group == group && k.plural == plural }
 
 // asked are the daemons that are asked about an object: about a Node, its own nodeagent too.
@@ -74,7 +74,7 @@ func (k Kind) ofCluster() Kind {
 	return k
 }
 
-// kinds are those that daemons explain beside what keeps an object.
+// kinds are the kinds that daemons explain, apart from what keeps an object.
 var kinds = []Kind{
 	kindOf("Pod", "pods", "po", func(c kubernetes.Interface, ns string) getter[*corev1.Pod] {
 		return c.CoreV1().Pods(ns)
