@@ -2,7 +2,8 @@
 // features of one service do not import each other, that only allowed packages force a deletion, that tests do not
 // sleep, that no request can end its daemon through a goroutine and that connections cannot use up all files, that
 // no number of seconds overflows, that code which keeps an informer's objects knows when they are complete, that
-// the packages of resources do not depend on how they are served, and what each module requires.
+// the packages of resources do not depend on how they are served, that decisions do nothing but decide, and what
+// each module requires.
 package layout
 
 import (

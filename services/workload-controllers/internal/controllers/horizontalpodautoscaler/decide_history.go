@@ -76,6 +76,7 @@ func (h History) lowest(replicas int32, window time.Duration, now time.Time) int
 	return replicas
 }
 
+// highest returns the highest of replicas and the recommendations in the window before now.
 func (h History) highest(replicas int32, window time.Duration, now time.Time) int32 {
 	for _, r := range h.Recommendations {
 		if r.At.After(now.Add(-window)) {
