@@ -12,43 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"keelson.dev/services/scheduler/internal/cycle"
 	"keelson.dev/services/scheduler/internal/rulestest"
 )
 
-// waiting returns a claim of a class whose volumes are made for the first Pod.
-func waiting(name string, change ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
-	c := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name),
-			ResourceVersion: "1"},
-		Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: ptr.To("wait"),
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{
-				corev1.ResourceStorage: resource.MustParse("1Gi")}}},
-		Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending},
-	}
-	for _, change := range change {
-		change(c)
-	}
-	return c
-}
-
-func waitClass() *storagev1.StorageClass {
-	return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "wait"}, Provisioner: "example.com/disk",
-		VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)}
-}
-
-// claiming makes the Pod use claims.
-func claiming(names ...string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		for _, name := range names {
-			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}})
-		}
-	}
-}
+var waiting, waitClass, claiming = rulestest.Claim, rulestest.WaitClass, rulestest.Claiming
 
 // bound is the claim with its volume, which can be used on the node of that hostname.
 func (f *fixture) bound(c *corev1.PersistentVolumeClaim, host string) {

@@ -190,35 +190,17 @@ func TestPodsWithVolumesOfTheirOwnAreAlike(t *testing.T) {
 	}
 }
 
-// Where a volume with zones can be used.
+// A volume with zones keeps its Pod from others, and preemption does not help; package volumes has the cases.
 func TestVolumeZones(t *testing.T) {
-	const zone, region = corev1.LabelTopologyZone, corev1.LabelTopologyRegion
-	const oldZone, oldRegion = corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion
+	const zone = corev1.LabelTopologyZone
 	type labels = map[string]string
 	for name, test := range map[string]struct {
 		volume, node labels
 		fits         bool
 	}{
-		"the same zone":                     {labels{zone: "a"}, labels{zone: "a"}, true},
-		"another zone":                      {labels{zone: "a"}, labels{zone: "b"}, false},
-		"one of several":                    {labels{zone: "a__b"}, labels{zone: "b"}, true},
-		"none of several":                   {labels{zone: "a__b"}, labels{zone: "a__b"}, false},
-		"the same region":                   {labels{region: "r"}, labels{region: "r"}, true},
-		"another region":                    {labels{region: "r"}, labels{region: "s"}, false},
-		"the zone of another region":        {labels{zone: "a", region: "r"}, labels{zone: "a", region: "s"}, false},
-		"a node without zones":              {labels{zone: "a"}, nil, true},
-		"a node with a region only":         {labels{zone: "a"}, labels{region: "r"}, false},
-		"a volume without zones":            {nil, labels{zone: "a"}, true},
-		"an old label, a new node":          {labels{oldZone: "a"}, labels{zone: "a"}, true},
-		"an old label, a new node, unlike":  {labels{oldZone: "a"}, labels{zone: "b"}, false},
-		"an old label, an old node":         {labels{oldZone: "a"}, labels{oldZone: "a", zone: "b"}, true},
-		"an old region":                     {labels{oldRegion: "r"}, labels{region: "r"}, true},
-		"an old region, unlike":             {labels{oldRegion: "r"}, labels{region: "s"}, false},
-		"a new label, an old node":          {labels{zone: "a"}, labels{oldZone: "a"}, false},
-		"a label that cannot be read":       {labels{zone: "a__"}, labels{zone: "b"}, true},
-		"an empty label":                    {labels{zone: ""}, labels{zone: "b"}, true},
-		"a label of nodes that says else":   {labels{"zone": "a"}, labels{"zone": "b"}, true},
-		"both zone and region, as the node": {labels{zone: "a", region: "r"}, labels{zone: "a", region: "r"}, true},
+		"the same zone":        {labels{zone: "a"}, labels{zone: "a"}, true},
+		"another zone":         {labels{zone: "a"}, labels{zone: "b"}, false},
+		"a node without zones": {labels{zone: "a"}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newPreempting(t)
