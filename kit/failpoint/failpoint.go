@@ -6,7 +6,8 @@
 //	2*off->1*error(disk full)->crash
 //
 // whose terms are used up from left to right: twice nothing, once an error, then the process ends at once. The last
-// term stays in force when it has no count, and the place is off when all counted terms are used up.
+// term stays in force when it has no count, and the place is off when all counted terms are used up. A term hold(FILE)
+// stalls for as long as the file exists, so that a test decides when the daemon goes on, however slow the machine is.
 //
 // Names are "<service>/<object>.<verb>.<before|after>", for example "scheduler/bind.before".
 package failpoint
@@ -143,12 +144,24 @@ func (p *place) next() term {
 	return t
 }
 
+// holdInterval is how soon a place goes on after the file is gone that held it.
+const holdInterval = 10 * time.Millisecond
+
+func exists(file string) bool {
+	_, err := os.Lstat(file)
+	return err == nil
+}
+
 func (t term) run(name string) error {
 	switch t.action {
 	case failing:
 		return fmt.Errorf("%s: %w: %s", name, ErrInjected, t.text)
 	case sleeping:
 		time.Sleep(t.delay)
+	case holding:
+		for exists(t.text) {
+			time.Sleep(holdInterval)
+		}
 	case crashing:
 		// Past os.Stderr, which may be a pipe to a goroutine of this process.
 		_, _ = syscall.Write(syscall.Stderr, fmt.Appendf(nil, "failpoint %s: crash\n", name))

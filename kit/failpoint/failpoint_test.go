@@ -4,9 +4,11 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestInjectUsesTermsFromLeftToRight(t *testing.T) {
@@ -28,6 +30,35 @@ func TestInjectUsesTermsFromLeftToRight(t *testing.T) {
 	Disarm(name)
 	if err := Inject(name); err != nil {
 		t.Errorf("disarmed place returned %v", err)
+	}
+}
+
+// A place is held while its file exists, and not without the file.
+func TestHold(t *testing.T) {
+	const name = "test/hold.before"
+	file := filepath.Join(t.TempDir(), "hold")
+	if err := Arm(name, "hold("+file+")"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { Disarm(name) })
+	if err := Inject(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	passed := make(chan error, 1)
+	go func() { passed <- Inject(name) }()
+	select {
+	case <-passed:
+		t.Fatal("it passed while the file existed")
+	case <-time.After(10 * holdInterval):
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-passed; err != nil {
+		t.Error(err)
 	}
 }
 
@@ -53,9 +84,11 @@ func TestArmRefusesWhatItCannotRead(t *testing.T) {
 	for program, sentence := range map[string]string{
 		"0*off":       "above 0",
 		"x*off":       "above 0",
-		"explode":     "allowed are off, error(TEXT), sleep(DURATION), crash",
+		"explode":     "allowed are off, error(TEXT), sleep(DURATION), hold(FILE), crash",
 		"error(a":     "closing parenthesis",
 		"sleep(soon)": "invalid duration",
+		"hold":        "lacks the file",
+		"hold()":      "lacks the file",
 	} {
 		err := Arm("test/refused", program)
 		if err == nil || !strings.Contains(err.Error(), sentence) {

@@ -13,6 +13,7 @@ const (
 	off action = iota
 	failing
 	sleeping
+	holding
 	crashing
 )
 
@@ -27,7 +28,7 @@ type term struct {
 	delay  time.Duration
 }
 
-// parse reads "[N*]off|error(TEXT)|sleep(DURATION)|crash" terms joined by "->".
+// parse reads "[N*]off|error(TEXT)|sleep(DURATION)|hold(FILE)|crash" terms joined by "->".
 func parse(program string) ([]term, error) {
 	var terms []term
 	for part := range strings.SplitSeq(program, "->") {
@@ -69,8 +70,14 @@ func parseTerm(text string) (term, error) {
 			return term{}, fmt.Errorf("sleep(%s): %w", arg, err)
 		}
 		t.action, t.delay = sleeping, delay
+	case "hold":
+		if arg == "" {
+			return term{}, fmt.Errorf("hold() lacks the file that it waits for")
+		}
+		t.action, t.text = holding, arg
 	default:
-		return term{}, fmt.Errorf("unknown action %q, allowed are off, error(TEXT), sleep(DURATION), crash", name)
+		return term{}, fmt.Errorf(
+			"unknown action %q, allowed are off, error(TEXT), sleep(DURATION), hold(FILE), crash", name)
 	}
 	return t, nil
 }

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,9 +17,10 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// slowAndUnanswered has each binding be sent five seconds after it was decided, half of the time that the scheduler
-// gives it, in which a busy machine can do what the test is about, and its answer be lost.
-const slowAndUnanswered = "scheduler/bind.before=sleep(5s);scheduler/bind.after=error(lost)"
+// heldAndUnanswered holds each binding between its decision and the request, while a file exists, and loses the answer.
+func heldAndUnanswered(file string) string {
+	return "scheduler/bind.before=hold(" + file + ");scheduler/bind.after=error(lost)"
+}
 
 // TestChangesBeforeBinding changes the world between a decision and its binding, whose answer is lost too: the
 // node goes, the Pod is created again, or changes. No Pod is on a node that is gone, none has a second node, no node
@@ -29,7 +32,9 @@ func TestChangesBeforeBinding(t *testing.T) {
 	s := bare(t, m)
 	m.Kill(t, mesh.Scheduler)
 	giveUp(s.World, mesh.Scheduler)
-	scheduler := m.StartArmed(t, mesh.Scheduler, slowAndUnanswered)
+	held := filepath.Join(t.TempDir(), "held")
+	hold, release := func() { must(t, os.WriteFile(held, nil, 0o600)) }, func() { must(t, os.Remove(held)) }
+	scheduler := m.StartArmed(t, mesh.Scheduler, heldAndUnanswered(held))
 	seen := s.watchRoom(1)
 	given := func(pod, node string) {
 		s.Await(pod+" to be given "+node, func() scenario.Answer {
@@ -47,22 +52,27 @@ func TestChangesBeforeBinding(t *testing.T) {
 	}
 
 	s.node("vanishes", "1", nil)
+	hold()
 	s.run("moves", "1", "", 0)
 	given("moves", "vanishes")
 	if err := s.Client.CoreV1().Nodes().Delete(t.Context(), "vanishes", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.node("first", "1", nil)
+	release()
 	expectNode("moves", "first")
 
 	s.node("second", "1", nil)
+	hold()
 	s.run("again", "1", "", 0)
 	given("again", "second")
 	s.end("again")
 	s.run("again", "1", "", 0, func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} })
 	s.node("labelled", "1", map[string]string{"disk": "ssd"})
+	release()
 	expectNode("again", "labelled") // the binding of the old Pod of its name comes before its own
 
+	hold()
 	s.run("changes", "1", "", 0)
 	given("changes", "second")
 	if _, err := s.Client.CoreV1().Pods(s.Namespace).Patch(t.Context(), "changes", types.MergePatchType,
@@ -70,6 +80,7 @@ func TestChangesBeforeBinding(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.run("waits", "1", "", 0)
+	release()
 	expectNode("changes", "second")
 	seen.awaitBound(3)
 	if node := s.pod("waits").Spec.NodeName; node != "" {
