@@ -307,8 +307,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// An apiserver that takes no batches gets each write by itself, from then on without trying; one that has too many
-// gets these by themselves, and one that fails answers each.
+// An apiserver that takes no batches gets each write alone, and no further batch is tried; one that has too many
+// batches gets the writes of this one alone; the answer of one that fails goes to each write.
 func TestRefusedBatches(t *testing.T) {
 	for status, row := range map[int]struct {
 		want       string // of each
@@ -371,8 +371,8 @@ func named(method, path string) func(*http.Request) {
 	return func(r *http.Request) { r.Method, r.URL.Path = method, path }
 }
 
-// A write that was done is no failure by itself, but its caller gets no object that it is not; one that was refused is
-// refused, whether or not there was room for the reason.
+// If the answer to a successful write was omitted, its caller gets an error instead of a wrong object; a refused
+// write stays refused, whether or not there was room for the reason.
 func TestOmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &remote{begin: time.Now()}

@@ -26,17 +26,17 @@ type joiner struct {
 	waiting []*call
 	bytes   int // of what waits
 	timer   *time.Timer
-	// newest is what went last, until it is answered.
+	// newest is the flight that was sent last, until it is answered.
 	newest *flight
-	// refused is until when no batch is tried.
+	// refused is the time until which no batch is tried.
 	refused time.Time
 }
 
-// flight is a request on its way: a batch, or a write by itself.
+// flight is a request on its way: a batch, or a single write.
 type flight struct {
 	sent time.Time
-	// open are the calls that still want their answers, cancel ends the request when there are none. A write by itself
-	// ends with its own context.
+	// open counts the calls that still wait for their answers; cancel ends the request when none does. A single
+	// write ends with its own context.
 	open   int
 	cancel context.CancelFunc
 }
@@ -52,7 +52,7 @@ type call struct {
 	left   bool // the caller no longer waits for the outcome
 }
 
-// outcome is what became of a call: an answer, an error, or that it is to go by itself as the flight.
+// outcome is the result of a call: an answer, an error, or the flight as which the call is to be sent alone.
 type outcome struct {
 	response *http.Response
 	err      error
@@ -96,7 +96,7 @@ func (j *joiner) leave(c *call) {
 	j.settled(c)
 }
 
-// settled takes the call from its flight, which ends when it has no other.
+// settled removes the call from its flight. A flight without calls ends.
 func (j *joiner) settled(c *call) {
 	if c.flight == nil {
 		return
@@ -115,7 +115,7 @@ func (j *joiner) settle(c *call, o outcome) {
 	j.settled(c)
 }
 
-// ended sends what waits, unless something newer is on its way.
+// ended sends the waiting calls, unless a newer flight is on its way.
 func (j *joiner) ended(f *flight) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -128,7 +128,7 @@ func (j *joiner) ended(f *flight) {
 	}
 }
 
-// release sends what waits.
+// release sends the waiting calls.
 func (j *joiner) release() {
 	calls := j.waiting
 	j.waiting, j.bytes = nil, 0
@@ -144,7 +144,8 @@ func (j *joiner) release() {
 	}()
 }
 
-// embark returns only the calls that a caller waits for and that may still be written.
+// embark returns only the calls whose callers still wait and that may still be written. It fails the calls that
+// may not.
 func (j *joiner) embark(f *flight, calls []*call) []*call {
 	embarked := calls[:0]
 	for _, c := range calls {
@@ -167,7 +168,7 @@ func (j *joiner) embark(f *flight, calls []*call) []*call {
 	return embarked
 }
 
-// refusing is whether the apiserver takes no batches.
+// refusing reports whether the apiserver takes no batches.
 func (j *joiner) refusing() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -181,7 +182,7 @@ func (j *joiner) refuse(until time.Time) {
 	j.refused = until
 }
 
-// watched is the request; if it goes over a new connection, batches are tried again.
+// watched returns the request with a trace: if the request goes over a new connection, batches are tried again.
 func (j *joiner) watched(r *http.Request) *http.Request {
 	return r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
 		GotConn: func(conn httptrace.GotConnInfo) {

@@ -21,10 +21,10 @@ var errCut = errors.New("the answer to a batch of requests ended early")
 // what the caller would read in its place is no object.
 var errOmitted = errors.New("the write was done, and its answer did not fit into that of its batch")
 
-// maxRefusal is how much is read of an answer that refuses a batch.
+// maxRefusal is the number of bytes that are read of an answer that refuses a batch.
 const maxRefusal = 64 << 10
 
-// send brings the calls to the apiserver and settles each.
+// send sends the calls to the apiserver and settles each.
 func (j *joiner) send(ctx context.Context, f *flight, calls []*call) {
 	calls = j.embark(f, calls)
 	switch len(calls) {
@@ -50,7 +50,7 @@ func (j *joiner) send(ctx context.Context, f *flight, calls []*call) {
 	j.refusedBy(response, calls)
 }
 
-// together is the request that brings the calls.
+// together returns the request that carries the calls.
 func together(ctx context.Context, calls []*call) *http.Request {
 	size := 0
 	for _, c := range calls {
@@ -81,7 +81,7 @@ func together(ctx context.Context, calls []*call) *http.Request {
 	return r.WithContext(ctx)
 }
 
-// deliver hands out the answers as they come. What is not answered in the end has an unknown outcome.
+// deliver hands out the answers as they come. The outcome of a call without an answer is unknown.
 func (j *joiner) deliver(body io.Reader, calls []*call) {
 	from := bufio.NewReader(body)
 	for left := len(calls); left > 0; left-- {
@@ -101,7 +101,7 @@ func (j *joiner) deliver(body io.Reader, calls []*call) {
 	_, _ = io.Copy(io.Discard, from)
 }
 
-// outcomeOf is what an answer means to the call.
+// outcomeOf returns the call's outcome by its answer.
 func (c *call) outcomeOf(a Answer) outcome {
 	if a.Header.Get(OmittedHeader) != "" && a.Status < http.StatusBadRequest {
 		return outcome{err: fmt.Errorf("%w: status %d", errOmitted, a.Status)}
@@ -109,8 +109,9 @@ func (c *call) outcomeOf(a Answer) outcome {
 	return outcome{response: c.response(a.Status, a.Header, a.Body)}
 }
 
-// refusedBy settles calls whose batch was not taken as one. The server has begun nothing if it blames the client, also
-// for being slow, or takes no more batches at present: then each goes by itself. Anything else is each call's answer.
+// refusedBy settles the calls of a refused batch. If the server blames the client, also for being slow, or takes
+// no more batches at present, it has begun nothing: then each call is sent alone. Any other refusal is the answer
+// to each call.
 func (j *joiner) refusedBy(response *http.Response, calls []*call) {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, maxRefusal))
 	status := response.StatusCode

@@ -19,13 +19,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// maxBody is how long the body of a request may be that goes with others.
+// maxBody is the longest body of a request that may join a batch.
 const maxBody = 64 << 10
 
-// Over returns a copy of the connection over which writes go together. A write goes by itself and at once unless
-// another went less than 2 ms ago and is not answered yet; those that wait meanwhile go as one request, in which the
-// server treats each as if it came alone. may is asked when a write that has waited is sent, with the write's context:
-// its error is the write's. An apiserver that takes no batches gets each write by itself.
+// Over returns a copy of the connection that sends writes together. It sends a write alone and at once unless
+// another was sent less than 2 ms ago and is not answered yet; the writes that wait meanwhile are sent as one
+// request, in which the server treats each as if it came alone. Before a write that has waited is sent, may is
+// called with the write's context: its error becomes the write's. An apiserver that takes no batches gets each
+// write alone.
 func Over(config *rest.Config, may func(context.Context) error) *rest.Config {
 	config = rest.CopyConfig(config)
 	j := &joiner{may: may}
@@ -69,7 +70,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// finish makes of an outcome what RoundTrip returns.
+// finish turns an outcome into the result of RoundTrip. It sends a call that is to be sent alone.
 func (t transport) finish(c *call, o outcome) (*http.Response, error) {
 	if o.alone == nil {
 		return o.response, o.err
@@ -80,8 +81,8 @@ func (t transport) finish(c *call, o outcome) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// joinable is whether a request may go with others: a write of one object that is not large, and of whose header a
-// batch loses nothing.
+// joinable reports whether a request may join a batch: it is a write of one object, is not large, and a batch
+// keeps its whole header.
 func joinable(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
@@ -101,7 +102,8 @@ func joinable(r *http.Request) bool {
 	return true
 }
 
-// IsCollection is whether a path below /api/ or /apis/ is that of all objects of a kind, in a namespace or everywhere.
+// IsCollection reports whether a path below /api/ or /apis/ names all objects of a kind, in a namespace or
+// everywhere.
 func IsCollection(path string) bool {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	behind := 2 // the version of the core group
@@ -124,7 +126,7 @@ var (
 	sharedHeaders = []string{"Authorization", "User-Agent"}
 )
 
-// alike is whether two requests may be in one batch.
+// alike reports whether two requests may be in one batch.
 func alike(a, b *http.Request) bool {
 	for _, name := range sharedHeaders {
 		if a.Header.Get(name) != b.Header.Get(name) {

@@ -43,10 +43,10 @@ func (o *Options) Config(daemon string) (*rest.Config, error) {
 	return ForDaemon(config, daemon), nil
 }
 
-// ForDaemon returns a copy of the connection as the daemons use it: protobuf where the server has it, no throttle of
-// the client's own, because flow control is the server's, and nothing compressed: the apiserver compresses each event
-// of a watch by itself, which costs both ends more than it saves. Warnings of the API are for those who choose what
-// they ask for: a daemon handles whatever there is, deprecated kinds too.
+// ForDaemon returns a copy of the connection as the daemons use it: protobuf where the server has it, no throttle
+// of the client's own, because flow control is the server's, and nothing compressed: the apiserver compresses each
+// event of a watch separately, which costs both ends more than it saves. Warnings of the API are dropped, since a
+// daemon handles all kinds that exist, deprecated ones too.
 func ForDaemon(config *rest.Config, daemon string) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "keelson-" + daemon

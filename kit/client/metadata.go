@@ -10,8 +10,8 @@ import (
 	"keelson.dev/kit/batch"
 )
 
-// Metadata returns a client of the metadata of objects of whatever kind, on the daemon's connection. It shows no more
-// of an object than that in the answers to deletions either, where the library's own accepts all of it.
+// Metadata returns a client of the metadata of objects of any kind, on the daemon's connection. It asks for no
+// more than that in the answers to deletions either, where the library's own client accepts the whole object.
 func Metadata(config *rest.Config) (metadata.Interface, error) {
 	config = metadata.ConfigFor(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return deletions{next} })
@@ -22,7 +22,7 @@ func Metadata(config *rest.Config) (metadata.Interface, error) {
 	return client, nil
 }
 
-// deletions asks for the metadata of what is deleted.
+// deletions asks for the metadata of deleted objects.
 type deletions struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

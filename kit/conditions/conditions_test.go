@@ -120,8 +120,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// Whatever is set and removed in whatever order: the list has one of each type in the order of their first coming, what
-// was given is left alone, and nothing but what was set differs.
+// After any sequence of sets and removals, the list has one condition of each type in the order in which the types
+// first came, the given list is unchanged, and only the conditions that were set differ.
 func TestAnyOrder(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 8))

@@ -107,8 +107,8 @@ func TestWhoHasTheMostLosesTheOldest(t *testing.T) {
 	}
 }
 
-// TestSilentConnectionsKeepNobodyOut: many that say nothing are closed for new ones, and one on which a known client
-// speaks stays, whatever comes after it.
+// TestSilentConnectionsKeepNobodyOut: many silent connections are closed for new ones, and one on which a known
+// client speaks stays, however many follow.
 func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	const silent = 40
 	inner, err := net.Listen("tcp", "127.0.0.1:0")

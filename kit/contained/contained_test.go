@@ -60,7 +60,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// Whatever starts it, a goroutine reports its panic.
+// A goroutine reports its panic, no matter which function started it.
 func TestGoroutines(t *testing.T) {
 	breaks := func() { panic("no such case") }
 	told := make(chan error)

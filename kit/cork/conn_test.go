@@ -100,7 +100,7 @@ func TestOthersWriteFirst(t *testing.T) {
 	}
 }
 
-// However many goroutines write, how much, and at whatever pace it is read: each write arrives whole, and in order.
+// Writes of several goroutines, of any size and read at any pace, arrive whole and in order.
 func TestWholeAndInOrder(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
@@ -182,7 +182,8 @@ func TestBounded(t *testing.T) {
 	})
 }
 
-// After Close nothing is read or written any more, but what was taken is sent, whatever deadline the closing TLS sets.
+// After Close nothing is read or written any more, but bytes taken before are sent, for all deadlines that TLS
+// sets at its close.
 func TestCloseSendsWhatWaits(t *testing.T) {
 	for name, before := range map[string]func(){"at once": func() {}, "while it is being sent": synctest.Wait} {
 		t.Run(name, func(t *testing.T) {

@@ -50,8 +50,8 @@ func (c *candidacy) see(lease view, now time.Duration, stretch int) {
 	c.looked = now
 }
 
-// mayStand is whether the process may hold the Lease that it has just seen, or take it once it is free. A fallback that
-// leads may not from when it sees that it was asked: the Lease has just changed.
+// mayStand reports whether the process may hold the Lease that it has just seen, or take it once it is free. A
+// fallback that leads may not from when it sees that it was asked: the Lease has just changed.
 func (c *candidacy) mayStand(lease view, stretch int) bool {
 	unchanged := c.looked - c.since
 	switch {

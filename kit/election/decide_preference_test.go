@@ -86,8 +86,9 @@ func TestTimeWithoutLooksDoesNotCount(t *testing.T) {
 	}
 }
 
-// Whatever it sees, and when: a fallback does not take a Lease that a preferred candidate renews, and takes one that no
-// candidate renews at the latest a look after absence; and what it may take it may take until the Lease changes.
+// At any sequence of looks, a fallback does not take a Lease that a preferred candidate renews, and takes one that
+// no candidate renews at the latest a look after absence. A Lease that it may take stays so until the Lease
+// changes.
 func TestPreferenceProperties(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -115,7 +115,7 @@ func (e *Elector) campaign(ctx context.Context, role string, c *candidacy, lead 
 	if !e.awaitTurn(ctx, lock) {
 		return nil
 	}
-	// The term ends by itself when the Lease does: these are the longest times that there may be.
+	// The term ends without client-go when the Lease does: client-go gets the longest times that are possible.
 	most := e.Timing.stretched(mostStretch)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: lock, Name: role,

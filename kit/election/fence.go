@@ -15,10 +15,10 @@ import (
 // ErrNotLeading is wrapped by the error of a write that was not sent because its role is not held, or no longer.
 var ErrNotLeading = errors.New("not leading")
 
-// Fence returns a copy of the connection over which only a leader writes: whatever is not a read is sent only if the
-// request's context comes from the one that lead got from Run, and its Lease still holds at that moment. A process that
-// was paused for longer than its Lease thus writes nothing when it goes on, whatever it had under way. What is refused
-// fails with ErrNotLeading.
+// Fence returns a copy of the connection over which only a leader writes: a request that is not a read is sent
+// only if its context comes from the one that lead got from Run, and the Lease still holds at that moment. A
+// process that was paused for longer than its Lease thus writes nothing when it continues, even if it was about
+// to write. A refused write fails with ErrNotLeading.
 func Fence(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return fence{next} })
@@ -29,8 +29,8 @@ func Fence(config *rest.Config) *rest.Config {
 // write that has waited for others is sent.
 func FenceJoined(config *rest.Config) *rest.Config { return Fence(batch.Over(config, mayWrite)) }
 
-// WithTermOf returns ctx as one whose writes stand or fall with the term that the other context comes from. It serves
-// work that must not end with the term but may not outlast it as a writer.
+// WithTermOf returns a copy of ctx that may write only during the term of the other context. It serves work that
+// must not end with the term, but must not write after it either.
 func WithTermOf(ctx, leading context.Context) context.Context {
 	return context.WithValue(ctx, termKey{}, leading.Value(termKey{}))
 }

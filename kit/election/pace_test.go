@@ -76,8 +76,9 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// Whatever renewals reach the server or only seem to be lost, and however long each is for: no leader relies on a Lease
-// that a standby may take. A standby takes it when it has seen no newer renewal for as long as the last one says.
+// No leader relies on a Lease that a standby may take, no matter which renewals reach the server, which only seem
+// to be lost, and how long each one lasts. A standby takes a Lease when it has seen no newer renewal for as long
+// as the last one says.
 func TestNoTermOutlastsWhatAStandbyMayHaveSeen(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

@@ -79,8 +79,8 @@ func (t *term) lose() {
 // soonest is how long after one renewal the next may be tried at the earliest.
 func soonest(period time.Duration) time.Duration { return period - period/8 }
 
-// due is whether the Lease is to be renewed. Renewals are tried at a fixed period: the one nearest to when it is due
-// counts.
+// due reports whether to renew the Lease now. Renewals are tried at a fixed period: the one nearest to the time at
+// which the Lease is due counts.
 func (t *term) due(now time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -344,7 +344,8 @@ func TestEventsAreSentAgain(t *testing.T) {
 	})
 }
 
-// A refusal is logged as an error, except of an Event about an object that goes with its namespace, or is gone.
+// A refusal is logged as an error, except for an Event about an object that is deleted with its namespace, or is
+// gone.
 func TestWhichRefusalsAreTold(t *testing.T) {
 	refused := apierrors.NewForbidden(corev1.Resource("events"), "e", errors.New("not yours"))
 	for _, row := range []struct {

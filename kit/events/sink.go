@@ -118,7 +118,7 @@ func (s *sink) one(ctx context.Context, w write) bool {
 	return err == nil || s.settled(err, apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), w)
 }
 
-// settled is whether there is nothing more to do about an Event that met err: it is there, or refused for good.
+// settled reports whether there is nothing more to do about an Event that met err: it is there, or refused for good.
 func (s *sink) settled(err error, ending bool, w write) bool {
 	switch {
 	case passing(err):
@@ -135,7 +135,7 @@ func (s *sink) settled(err error, ending bool, w write) bool {
 // isNews reports whether a refusal is worth logging: one of an object that goes, or is gone, with its namespace is not.
 func isNews(refusal error, ending bool) bool { return !ending && !apierrors.IsNotFound(refusal) }
 
-// passing is whether the same request may succeed later: the apiserver could not be reached, or had no time.
+// passing reports whether the same request may succeed later: the apiserver could not be reached, or had no time.
 func passing(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

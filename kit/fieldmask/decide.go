@@ -22,14 +22,14 @@ const (
 	nameOfMeta     = 1
 )
 
-// magic is what an object in protobuf begins with, for whoever else would take it for JSON.
+// magic is the prefix of an object in protobuf, by which it is told from JSON.
 var magic = []byte("k8s\x00")
 
 var errNotBytes = errors.New("is no message")
 
-// Event returns a watch event without what the mask drops, in the same memory, which it overwrites. What is damaged in
-// a dropped field goes with it; elsewhere it is an error here or in decoding. A bookmark stays: it is small, and what
-// it says of the watch stands in its metadata.
+// Event returns a watch event without the fields that the mask drops, in the same memory, which it overwrites.
+// Damage within a dropped field is dropped with it; elsewhere it is an error here or in decoding. A bookmark stays
+// whole: it is small, and its metadata says how far the watch is.
 func (m *Mask) Event(event []byte) ([]byte, error) {
 	what, err := last(event, typeOfEvent)
 	if err != nil {
@@ -47,8 +47,8 @@ func (m *Mask) Event(event []byte) ([]byte, error) {
 	return kept, nil
 }
 
-// Object returns an object in protobuf without what the mask drops, in the same memory, which it overwrites. What is
-// not in protobuf stays as it is.
+// Object returns an object in protobuf without the fields that the mask drops, in the same memory, which it
+// overwrites. Other encodings stay as they are.
 func (m *Mask) Object(raw []byte) ([]byte, error) {
 	kept, err := m.object(raw[:0], raw)
 	if err != nil {

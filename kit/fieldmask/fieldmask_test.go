@@ -146,7 +146,7 @@ func TestMaskedIsDecodedAndCleared(t *testing.T) {
 	}
 }
 
-// An object by itself is masked as one in an event; what is not in protobuf stays.
+// An object outside an event is masked as one in an event; other encodings than protobuf stay as they are.
 func TestObject(t *testing.T) {
 	mask := newMask(t, podRule)
 	for seed := range int64(20) {
@@ -239,7 +239,8 @@ func TestOthersStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// A rule that names what is not there is refused, whatever else it says.
+// A rule is refused if it names a missing field, fields within one that can only be kept or shared whole, an
+// unregistered type, or no resource.
 func TestWrongRules(t *testing.T) {
 	only := func(path, name string) Rule {
 		return Rule{Object: &corev1.Pod{}, Only: map[string][]string{path: {name}}}

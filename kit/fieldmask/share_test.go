@@ -44,8 +44,8 @@ func decodeShared(t testing.TB, mask *Mask, raw []byte) runtime.Object {
 	return object
 }
 
-// What is decoded with shared memory is what is decoded without, for the first object as for those that are alike, and
-// whatever comes in between.
+// Decoding with shared memory gives the same objects as decoding without, for the first object, for those like it,
+// and for others in between.
 func TestSharedIsDecodedAlike(t *testing.T) {
 	mask := newMask(t, sharedRule)
 	for seed := range int64(200) {

@@ -16,30 +16,30 @@ type conn struct {
 
 	from  socket
 	pause time.Duration
-	// last is when something was read, gap how long after what was before it, and size how much.
+	// last is the time of the last read, gap the time between it and the read before, size the bytes that it got.
 	last time.Time
 	gap  time.Duration
 	size int
-	// gathers says that the socket is not to wake the process up for little.
+	// gathers says that the socket does not wake the process up for a few bytes.
 	gathers bool
 	buffer  []byte
-	// held is what was read and not handed out.
+	// held are the bytes that were read and not handed out yet.
 	held []byte
 }
 
-// socket is what a connection is read from.
+// socket is the source that a connection is read from.
 type socket interface {
 	// Read waits until there is something.
 	Read(p []byte) (int, error)
-	// ReadNow returns what there is, or errNothing.
+	// ReadNow returns the available bytes, or errNothing.
 	ReadNow(p []byte) (int, error)
-	// WakeAt is how many bytes wake the process up. It is a hint.
+	// WakeAt sets how many bytes wake the process up. It is a hint.
 	WakeAt(bytes int)
 }
 
 var errNothing = errors.New("there is nothing to read")
 
-// newConn returns the connection as it is if it is none of TCP.
+// newConn returns c unchanged if it is not a TCP connection.
 func newConn(c net.Conn, pause time.Duration) net.Conn {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {
@@ -67,7 +67,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill reads what there is: after a pause where something has come lately, else as soon as there is something.
+// fill reads the available data: after a pause if data has come lately, else as soon as there is some.
 func (c *conn) fill() (n int, err error) {
 	defer func() {
 		now := time.Now()

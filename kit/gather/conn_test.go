@@ -210,7 +210,7 @@ func pipe(t *testing.T, pause time.Duration) (net.Conn, net.Conn) {
 	return far, paced
 }
 
-// Over a real connection every byte arrives in order, and so does the end, whatever sizes are written and read.
+// Over a real connection every byte and the end arrive in order, for all sizes of writes and reads.
 func TestOverTCP(t *testing.T) {
 	for seed := range uint64(5) {
 		far, near := pipe(t, time.Millisecond)

@@ -24,10 +24,10 @@ import (
 	"keelson.dev/kit/nftrule"
 )
 
-// Chain holds a rule for each port. Packets to the machine's addresses come by there, but those to kept ports.
+// Chain holds a rule for each port. Packets to the machine's addresses pass it, except those to kept ports.
 const Chain = "hostports"
 
-// ways are where packets come by: what arrives, and what the machine itself sends.
+// ways are the hooks that packets pass: one for packets that arrive, one for those that the machine itself sends.
 var ways = []struct {
 	name string
 	hook *nftables.ChainHook
@@ -57,7 +57,7 @@ func Open(conn *nftables.Conn, name string, kept []keptport.Port) (*nftables.Tab
 	return table, ports
 }
 
-// exceptions let what goes to kept ports pass by. The ports of an IPv6 address need none.
+// exceptions returns rules that let packets to kept ports bypass Chain. The ports of an IPv6 address need none.
 func exceptions(kept []keptport.Port) [][]expr.Any {
 	var rules [][]expr.Any
 	for _, p := range kept {
@@ -84,15 +84,16 @@ func numberOf(protocol string) uint8 {
 	return unix.IPPROTO_TCP
 }
 
-// mark is a comment on the rule that lists what stands before it in its chain.
+// mark returns a comment for the last rule of a chain: the number of rules before it, and a hash of the kept
+// ports.
 func mark(rules [][]expr.Any, kept []keptport.Port) []byte {
 	sum := sha256.Sum256(fmt.Append(nil, kept))
 	return userdata.AppendString(nil, userdata.TypeComment, fmt.Sprintf("after %d of %s", len(rules),
 		hex.EncodeToString(sum[:8])))
 }
 
-// Close keeps the ports of a table that is there, and makes the kernel forget which connections to them it has led to
-// Pods. Without a table there is nothing to close; what stands as it shall is not touched.
+// Close closes an existing table to the kept ports, and makes the kernel forget the connections to these ports
+// that it has led to Pods. It changes nothing if there is no table, or if the table is closed already.
 func Close(name string, kept []keptport.Port) error {
 	conn, err := nftables.New()
 	if err != nil {
@@ -132,7 +133,8 @@ func isClosed(conn *nftables.Conn, name string, kept []keptport.Port) (bool, err
 	return true, nil
 }
 
-// forget ends the connections to the machine's kept ports that another than the keeper answers, except for Services.
+// forget removes the kernel's records of connections to the machine's kept ports that it leads to another address.
+// It leaves those to the ports of Services.
 func forget(kept []keptport.Port) error {
 	addresses, err := netdump.Whole(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, unix.AF_INET) })
 	if err != nil {

@@ -60,7 +60,7 @@ func NodePorts() []Port {
 	return out
 }
 
-// Covers reports whether the number is kept, at whatever address.
+// Covers reports whether the port is kept at any address.
 func (p Port) Covers(protocol string, number uint16) bool {
 	return p.Protocol == protocol && p.First <= number && number <= p.Last
 }

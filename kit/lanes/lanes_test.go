@@ -40,7 +40,7 @@ func keepsTheOrderOfAKey(t *testing.T, count int) {
 	}
 }
 
-// Each item is done, whatever became of the others, and every error is returned.
+// Each item is done even if others fail, and every error is returned.
 func TestEach(t *testing.T) {
 	var mu sync.Mutex // guards done
 	var done []int

@@ -3,7 +3,7 @@ package linkaddress
 
 import "crypto/sha256"
 
-// Of is the hardware address that goes with a text: the address of one device, given out locally.
+// Of returns the hardware address for a text: a unicast, locally administered address.
 func Of(text string) [6]byte {
 	sum := sha256.Sum256([]byte(text))
 	address := [6]byte(sum[:6])

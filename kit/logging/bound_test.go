@@ -16,7 +16,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// TestLinesOfLibrariesAreBounded: whatever makes a library log, there are only so many lines in a time, and how many
+// TestLinesOfLibrariesAreBounded: libraries log a limited number of lines in a time, for any cause, and how many
 // were left out is logged. The daemon's own are not counted, nor are those of a level that is off.
 func TestLinesOfLibrariesAreBounded(t *testing.T) {
 	restore(t)
@@ -76,7 +76,7 @@ func TestALineIsBounded(t *testing.T) {
 	}
 }
 
-// TestLinesOfADaemonAreBounded: whatever makes a daemon log, its lines are only so long in a time.
+// TestLinesOfADaemonAreBounded: a daemon's lines have a limited length altogether in a time, for any cause.
 func TestLinesOfADaemonAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

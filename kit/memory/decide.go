@@ -67,8 +67,8 @@ func (u usage) inUse() uint64 {
 	return u.held - min(u.held, u.free+garbage)
 }
 
-// shouldReturn reports whether to collect and return memory to the system: little has happened between two looks, and
-// there is much to return. Quiet means that the runtime would not have collected by itself in that time.
+// shouldReturn reports whether to collect and return memory to the system: little has happened between two looks,
+// and there is much to return. Quiet means that the runtime alone would not have collected in that time.
 func shouldReturn(before, now usage) bool {
 	held := now.objects + now.free
 	quiet := now.allocated-before.allocated <= now.live/quietAllocations

@@ -69,7 +69,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// All headings are read, and what stands for several families is none.
+// All headings are read; a row for several families yields no family.
 func TestFamilies(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "metrics.md")
 	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {

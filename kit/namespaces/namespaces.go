@@ -13,7 +13,7 @@ import (
 // Files are where namespaces are kept, one of each kind. A kind without a file stands for this process's own.
 type Files struct{ Net, UTS, Mount string }
 
-// Do does something in the namespaces. A process that it starts is in them too.
+// Do calls a function in the namespaces. A process that it starts is in them too.
 func (f Files) Do(do func() error) error {
 	if f == (Files{}) {
 		return do()
@@ -43,7 +43,7 @@ func (f Files) enter() (err error) {
 		}
 		defer func(file *os.File) { err = errors.Join(err, file.Close()) }(opened[i])
 	}
-	// The kernel moves none among mounts that shares its working directory with others, as threads do.
+	// The kernel does not let a thread enter a mount namespace while it shares its working directory with others.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return fmt.Errorf("leaving the working directory of the other threads: %w", err)
 	}
@@ -58,7 +58,8 @@ func (f Files) enter() (err error) {
 	return nil
 }
 
-// OnThread does something on a thread that ends with it, so that whatever namespaces the thread has moved to are left.
+// OnThread calls do on a thread that ends with the call, so that no other goroutine runs in namespaces that do
+// entered.
 func OnThread(do func() error) error {
 	done := make(chan error)
 	go func() {

@@ -48,7 +48,7 @@ func NewPeer(t *testing.T, name, bridge string, address netip.Prefix, gateway ne
 	p := &Peer{calls: make(chan func())}
 	ready := make(chan error)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the namespace goes with the thread
+		runtime.LockOSThread() // never unlocked: the namespace ends with the thread
 		p.thread = unix.Gettid()
 		ready <- Enter()
 		for call := range p.calls {

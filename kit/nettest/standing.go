@@ -12,9 +12,9 @@ import (
 	"keelson.dev/kit/netdump"
 )
 
-// Standing names what the network of the calling thread holds, in order: firewall tables, links with their addresses,
-// and of both families the routes of all tables and the rules that lead to these. It leaves out what the kernel adds to
-// a link by itself, and some of it late: addresses that hold on the link alone, and routes.
+// Standing lists what the network of the calling thread holds, sorted: firewall tables, links with their
+// addresses, and of both families the routes of all tables and the rules that lead to these. It leaves out the
+// link-scope addresses and the routes that the kernel adds to a link on its own, some of them late.
 func Standing(t testing.TB) []string {
 	t.Helper()
 	conn, err := nftables.New()

@@ -8,7 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// What a claim asks for, as it stands in a Pod's template, a StatefulSet's and by itself.
+// The rules for the spec of a claim, shown in an ephemeral volume. A StatefulSet's claims and single claims have the
+// same rules.
 func TestClaimSpecs(t *testing.T) {
 	claim := claimTemplate
 	modes := func(modes ...corev1.PersistentVolumeAccessMode) func(*corev1.PodSpec) {

@@ -101,7 +101,7 @@ func TestContainersOfAllKinds(t *testing.T) {
 	})
 }
 
-// Every kind of probe and hook is checked by itself, and each bound has the value beside it.
+// Every kind of probe and hook is checked separately, and each bound with the value beside it.
 func TestProbesOfAllKinds(t *testing.T) {
 	probe := func(change func(*corev1.Probe)) *corev1.Probe {
 		p := execProbe()

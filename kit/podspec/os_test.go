@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The fields that Windows does not have, each by itself.
+// Each field that Windows does not have is refused for Windows only.
 func TestFieldsThatWindowsLacks(t *testing.T) {
 	pod := func(set func(*corev1.PodSecurityContext)) func(*corev1.PodSpec) {
 		return func(s *corev1.PodSpec) { set(s.SecurityContext) }

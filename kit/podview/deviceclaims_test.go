@@ -35,7 +35,7 @@ func TestResourceClaims(t *testing.T) {
 	}
 }
 
-// Whatever becomes of its claims, something keeps a Pod that claims devices from every node, and what it is is said.
+// A Pod that claims devices fits no node in any state of its claims, and the reason is given.
 func TestLacksDevices(t *testing.T) {
 	type claims = []*resourcev1.ResourceClaim
 	for name, row := range map[string]struct {

@@ -35,8 +35,8 @@ func AvailableAt(pod *corev1.Pod, minReady time.Duration) (time.Time, bool) {
 	return ready.LastTransitionTime.Add(minReady), true
 }
 
-// IsAvailable reports whether the Pod has been ready for minReady at now. Without a minimum, ready is available,
-// whatever the clocks of node and caller say.
+// IsAvailable reports whether the Pod has been ready for minReady at now. Without a minimum, a ready Pod is
+// available, even if the clocks of node and caller differ.
 func IsAvailable(pod *corev1.Pod, minReady time.Duration, now time.Time) bool {
 	if minReady <= 0 {
 		return IsReady(pod)

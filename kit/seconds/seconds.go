@@ -6,9 +6,8 @@ package seconds
 
 import "time"
 
-// Most is the longest time that a number of seconds stands for, a hundred years: more than any number of 32 bits, and
-// little enough that durations which are added to it, and times that it is added to, do not overflow. Whoever asks for
-// more does not live to see the difference.
+// Most is the longest time that a number of seconds stands for, a hundred years: more than any number of 32 bits,
+// and little enough that sums with other durations and with times do not overflow.
 const Most = 100 * 365 * 24 * 60 * 60
 
 // Of returns n seconds as a duration, at most Most of them in either direction.

@@ -13,7 +13,7 @@ import (
 	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
 )
 
-// breaking is a daemon that breaks off whatever it is asked.
+// breaking is a daemon that panics at every question.
 type breaking struct {
 	introspectionv1.UnimplementedIntrospectionServiceServer
 }
@@ -22,7 +22,7 @@ func (breaking) Explain(context.Context, *introspectionv1.ExplainRequest) (*intr
 	panic("no such case")
 }
 
-// A question whose answer breaks off is answered, and the daemon answers the next.
+// A question whose handler panics is answered, and the daemon answers the next.
 func TestBrokenAnswer(t *testing.T) {
 	s := serve(t, Options{Address: "127.0.0.1:0"})
 	introspectionv1.RegisterIntrospectionServiceServer(s.GRPC, breaking{})

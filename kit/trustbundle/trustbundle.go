@@ -53,7 +53,8 @@ func CheckName(name, signer string) []string {
 	return validation.NameIsDNSSubdomain(name, false)
 }
 
-// Blocks are the PEM blocks of a bundle, whatever they hold. Text around them is for people.
+// Blocks yields the PEM blocks of a bundle, of any type and content. It skips the text around them, which is for
+// people.
 func Blocks(text string) iter.Seq[*pem.Block] {
 	return func(yield func(*pem.Block) bool) {
 		for rest := []byte(text); ; {
