@@ -57,7 +57,7 @@ func TestDocumentedCommands(t *testing.T) {
 // dataDir is where keel looks for a mesh that it is not told of.
 const dataDir = ".keelson"
 
-// pageDir is where pages are followed; it goes with the test.
+// pageDir returns the folder in which pages are followed; it is removed after the test.
 func pageDir(t *testing.T) string {
 	t.Helper()
 	dir := processes.ShortDir(t)

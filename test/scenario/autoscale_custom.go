@@ -83,7 +83,7 @@ const (
 	externalVersion = "external.metrics.k8s.io/v1beta1"
 )
 
-// ServeHTTP implements both APIs, to whom the front proxy's headers name.
+// ServeHTTP implements both APIs for the user that the front proxy's headers name.
 func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// That the certificate is the front proxy's is a matter of the apiserver's own tests.
 	if r.Header.Get("X-Remote-User") == "" {

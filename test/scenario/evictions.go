@@ -104,7 +104,8 @@ func (e *exodus) note(pod *corev1.Pod) {
 	e.least = min(e.least, len(e.serving))
 }
 
-// round waits until as many may go and all serve, and asks for everybody's eviction at once.
+// round waits until the budget allows that many evictions and all Pods serve, and asks to evict
+// the remaining ones at once.
 func (e *exodus) round(allowed int) {
 	e.Helper()
 	awaitBudget(e.World, fmt.Sprintf("guard %d N/A %d", crowd-allowed, allowed))

@@ -18,8 +18,8 @@ const writer = kept + `---
   volumes: [{name: d, persistentVolumeClaim: {claimName: kept}}]}}
 `
 
-// LocalVolume lets a Pod write to a claim of the default class, and the next Pod read it; the volume goes with the
-// claim.
+// LocalVolume lets a Pod write to a claim of the default class, and the next Pod read it; the volume is deleted
+// with the claim.
 //
 // SET-002 SET-054
 func LocalVolume(t *testing.T, m mesh.Mesh) {
@@ -45,8 +45,8 @@ const scratch = `
     accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}}}}]}}
 `
 
-// EphemeralVolume gives a Pod a claim of its own, which goes with it, and with the claim its volume. A Pod whose
-// claim's name another claim has waits, and says why, until that claim is gone.
+// EphemeralVolume gives a Pod a claim of its own, which is deleted with the Pod, and the volume with the claim. If
+// another claim has the name of a Pod's claim, the Pod waits, and says why, until that claim is gone.
 func EphemeralVolume(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(strings.Replace(scratch, "NAME", "user", 1), "apply", "-f", "-")

@@ -148,7 +148,7 @@ func TestLinksGoByTheirNames(t *testing.T) {
 	for _, link := range []netlink.Link{
 		&netlink.Bridge{LinkAttrs: named("keel0a-1")},
 		&netlink.Vxlan{LinkAttrs: named("keel0a-1x"), VxlanId: 7, Port: 4789},
-		&netlink.Veth{LinkAttrs: named("keel0a-v2"), PeerName: "keel0a-v2in"}, // one goes with the other
+		&netlink.Veth{LinkAttrs: named("keel0a-v2"), PeerName: "keel0a-v2in"}, // its peer is removed with it
 		&netlink.Bridge{LinkAttrs: named("keel0b-1")},
 	} {
 		if err := netlink.LinkAdd(link); err != nil {

@@ -87,7 +87,7 @@ func TestForwardsOfSeveral(t *testing.T) {
 	}
 }
 
-// The guarded link is the Pod's own, whatever other links the result has.
+// The guarded link is the Pod's own, even if the result has other links.
 func TestLink(t *testing.T) {
 	const whole = `{"cniVersion":"1.0.0","name":"n","type":"keelson-hostport","table":"t","guard":true,
 		"prevResult":{"cniVersion":"1.0.0","interfaces":[{"name":"keel0","mac":"02:00:00:00:00:01"},

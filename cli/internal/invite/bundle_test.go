@@ -96,7 +96,7 @@ func TestCheckControlPlaneLife(t *testing.T) {
 	}
 }
 
-// What is offered is one token's, which reads it and nothing else, and goes with it.
+// An offered bundle belongs to one token, which can read only it, and is deleted with the token.
 func TestOffer(t *testing.T) {
 	client := fake.NewClientset()
 	token, key, err := Offer(t.Context(), client, bundleOf(time.Now()), time.Hour, "")

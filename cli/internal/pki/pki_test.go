@@ -148,7 +148,7 @@ func TestTheCAKeepsItsKey(t *testing.T) {
 	}
 }
 
-// Everybody trusts the CA: it is never replaced behind their backs.
+// All clients and servers trust the CA, so an expired CA, or one whose key is elsewhere, is never replaced.
 func TestTheCAIsNeverReplaced(t *testing.T) {
 	layout := plan.Layout{Dir: t.TempDir()}
 	ensure(t, layout, now)
