@@ -30,10 +30,8 @@ func fields(part map[string]any) {
 		case secretValues[name] && emptied(value):
 		case name == "annotations":
 			annotations(value)
-		case name == "env":
-			listed(value, "value")
-		case name == "httpHeaders":
-			listed(value, "value")
+		case name == "env" || name == "httpHeaders":
+			valuesOf(value)
 		default:
 			part[name] = cleaned(value)
 		}
@@ -93,13 +91,13 @@ func ofMesh(name string) bool {
 	return false
 }
 
-// listed removes one field of every element of a list.
-func listed(value any, field string) {
-	list, _ := value.([]any)
-	for _, element := range list {
+// valuesOf removes the field value of every element of a list.
+func valuesOf(list any) {
+	elements, _ := list.([]any)
+	for _, element := range elements {
 		if part, ok := element.(map[string]any); ok {
-			if _, has := part[field]; has {
-				part[field] = Removed
+			if _, has := part["value"]; has {
+				part["value"] = Removed
 			}
 			fields(part)
 		}

@@ -26,7 +26,7 @@ func Collect(ctx context.Context, m *mesh.Mesh, path string, now time.Time) (sum
 		return Summary{}, fmt.Errorf("--output: %w", err)
 	}
 	defer func() { err = errors.Join(err, pending.Cleanup()) }()
-	sources := slices.Concat(ofMesh(m, now), ofMachine(m.Layout.Dir), ofDaemons(ctx, m), ofAPI(m))
+	sources := slices.Concat(ofMesh(m, now), ofMachine(m.Layout.Dir), ofDaemons(ctx, m), ofAPI(ctx, m))
 	if summary, err = write(pending, gather(ctx, sources), now); err != nil {
 		return summary, err
 	}

@@ -61,9 +61,9 @@ var kinds = []schema.GroupVersionResource{
 
 // ofAPI are the files of the objects, one for each kind. If the apiserver does not answer the first question, it is
 // asked no other.
-func ofAPI(m *mesh.Mesh) []source {
+func ofAPI(ctx context.Context, m *mesh.Mesh) []source {
 	sources := make([]source, len(kinds))
-	client := sync.OnceValues(func() (dynamic.Interface, error) { return connect(m) })
+	client := sync.OnceValues(func() (dynamic.Interface, error) { return connect(ctx, m) })
 	for i, kind := range kinds {
 		sources[i] = source{"api/" + kind.GroupResource().String() + ".json",
 			func(ctx context.Context) ([]byte, string, error) {
@@ -78,12 +78,12 @@ func ofAPI(m *mesh.Mesh) []source {
 }
 
 // connect returns a connection to an apiserver that answers within askLimit.
-func connect(m *mesh.Mesh) (dynamic.Interface, error) {
+func connect(ctx context.Context, m *mesh.Mesh) (dynamic.Interface, error) {
 	client, err := m.DynamicClient()
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), askLimit)
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	if _, err := client.Resource(kinds[0]).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 		return nil, fmt.Errorf("asking the apiserver: %w", err)

@@ -38,6 +38,9 @@ type file struct {
 	err        error
 }
 
+// absent reports whether the bundle does not hold the file.
+func (f file) absent() bool { return f.err != nil && len(f.content) == 0 }
+
 // Summary is what a bundle holds.
 type Summary struct {
 	// Files counts the files of the bundle, its index left out.
@@ -73,7 +76,7 @@ func write(out io.Writer, files []file, now time.Time) (Summary, error) {
 		if f.err != nil {
 			summary.Missing = append(summary.Missing, fmt.Sprintf("%s: %v", f.name, f.err))
 		}
-		if f.err != nil && len(f.content) == 0 {
+		if f.absent() {
 			continue
 		}
 		if err := archive.add(f.name, f.content); err != nil {
@@ -101,7 +104,7 @@ func index(files []file, summary Summary, now time.Time) []byte {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\nCollected %s.\n\n", about, now.UTC().Format(time.RFC3339))
 	for _, f := range files {
-		if f.err != nil && len(f.content) == 0 {
+		if f.absent() {
 			continue
 		}
 		fmt.Fprintf(&text, "%10d  %s", len(f.content), f.name)
