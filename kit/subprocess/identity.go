@@ -21,33 +21,51 @@ func identify(pid int) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	stat, err := readStat(pid)
 	if err != nil {
 		return identity{}, err
 	}
-	id, err := parseStat(string(stat))
+	id, err := parseStat(stat)
 	id.bootID = boot
 	return id, err
 }
 
-// parseStat reads the state and the start time of /proc/PID/stat. The name in parentheses may hold spaces and
-// parentheses itself, so the fields are counted from its end.
-func parseStat(stat string) (identity, error) {
+// Fields of /proc/PID/stat (proc_pid_stat(5)), counted from the third one, the state.
+const statState, statUser, statSystem, statThreads, statStartTime, statResident = 0, 11, 12, 17, 19, 21
+
+// readStat returns /proc/PID/stat.
+func readStat(pid int) (string, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return string(stat), err
+}
+
+// statFields returns the fields of a stat from the state on, at least up to the last one that is asked for. The name in
+// parentheses before them may hold spaces and parentheses itself, so the fields are counted from its end.
+func statFields(stat string, last int) ([]string, error) {
 	end := strings.LastIndexByte(stat, ')')
 	if end < 0 {
-		return identity{}, errors.New("reading a process's stat: no name in it")
+		return nil, errors.New("reading a process's stat: no name in it")
 	}
-	const state, threads, startTime = 0, 17, 19 // fields 3, 20 and 22, counted from the name's end
 	fields := strings.Fields(stat[end+1:])
-	if len(fields) <= startTime {
-		return identity{}, errors.New("reading a process's stat: too few fields")
+	if len(fields) <= last {
+		return nil, errors.New("reading a process's stat: too few fields")
 	}
-	ticks, err := strconv.ParseUint(fields[startTime], 10, 64)
+	return fields, nil
+}
+
+// parseStat reads the state and the start time from /proc/PID/stat.
+func parseStat(stat string) (identity, error) {
+	fields, err := statFields(stat, statStartTime)
+	if err != nil {
+		return identity{}, err
+	}
+	ticks, err := strconv.ParseUint(fields[statStartTime], 10, 64)
 	if err != nil {
 		return identity{}, fmt.Errorf("reading a process's start time: %w", err)
 	}
 	// While other threads are still on their way out, the process holds its ports and files.
-	dead := (fields[state] == "Z" || fields[state] == "X") && (fields[threads] == "0" || fields[threads] == "1")
+	dead := (fields[statState] == "Z" || fields[statState] == "X") &&
+		(fields[statThreads] == "0" || fields[statThreads] == "1")
 	return identity{startTime: ticks, dead: dead}, nil
 }
 

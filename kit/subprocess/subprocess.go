@@ -18,7 +18,7 @@ import (
 	"keelson.dev/kit/namespaces"
 )
 
-// ticksPerSecond is in what the kernel shows start times of processes, on every architecture.
+// ticksPerSecond is the unit in which the kernel shows start times and CPU times of processes, on every architecture.
 const ticksPerSecond = 100
 
 // Command is everything that starting a process again needs.

@@ -17,9 +17,6 @@ import (
 	"keelson.dev/test/mesh/processes"
 )
 
-// ticksPerSecond is the kernel's USER_HZ, which is 100 on every platform that Go and Linux share.
-const ticksPerSecond = 100
-
 // usage is the CPU time that a set of daemons has used since their start.
 type usage map[mesh.Daemon]time.Duration
 
@@ -62,11 +59,11 @@ func (m *meter) now() usage {
 	used := usage{}
 	for d, list := range m.daemons {
 		for _, p := range list {
-			ticks, err := cpuTicks(p.PID)
+			of, err := subprocess.UsageOf(p.PID)
 			if err != nil {
 				m.tb.Fatalf("reading the CPU time of %s: %v", p.Name, err)
 			}
-			used[d] += time.Duration(ticks) * time.Second / ticksPerSecond
+			used[d] += of.CPU
 		}
 	}
 	return used
@@ -121,26 +118,6 @@ func (m *meter) report(b *testing.B, before reading, units int, unit string) {
 	b.ReportMetric(perUnit(after.sum()-before.sum()), "all-cpu-ms/"+unit)
 	reportAllocated(b, before.allocated, m.allocated(), units, unit)
 	readTraffic(m.tb, m.mesh).report(b, before.traffic, units, unit)
-}
-
-// cpuTicks returns the user and system time of a process, dead threads included.
-func cpuTicks(pid int) (int64, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	// The name may hold spaces and parentheses; the fields follow its last parenthesis.
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	const userTime, systemTime = 11, 12
-	if len(fields) <= systemTime {
-		return 0, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
-	}
-	user, err := strconv.ParseInt(fields[userTime], 10, 64)
-	if err != nil {
-		return 0, err
-	}
-	system, err := strconv.ParseInt(fields[systemTime], 10, 64)
-	return user + system, err
 }
 
 func statusKiB(pid int, field string) (int64, error) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"keelson.dev/kit/subprocess"
 )
 
 // machineFiles are what the kernel and the distribution say of the machine, by the names that they get in a bundle.
@@ -63,26 +65,16 @@ func head(path string) (content []byte, note string, err error) {
 	return content, "", err
 }
 
-// tail reads the end of a file, from the beginning of a line on.
+// tail reads the end of a log, from the beginning of a line on.
 func tail(path string, limit int64) (text, note string, err error) {
-	f, err := os.Open(path)
+	content, begin, err := subprocess.End(path, 0, limit)
 	if err != nil {
 		return "", "", err
 	}
-	defer f.Close()
-	size, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return "", "", fmt.Errorf("reading %s: %w", path, err)
-	}
-	from := max(0, size-limit)
-	content, err := io.ReadAll(io.NewSectionReader(f, from, limit))
-	if err != nil {
-		return "", "", fmt.Errorf("reading %s: %w", path, err)
-	}
 	text = string(content)
-	if from > 0 {
+	if begin > 0 {
 		_, text, _ = strings.Cut(text, "\n")
-		note = fmt.Sprintf("the last %d of %d bytes", len(text), size)
+		note = fmt.Sprintf("the last %d of %d bytes", len(text), begin+int64(len(content)))
 	}
 	return text, note, nil
 }

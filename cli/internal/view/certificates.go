@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -56,9 +55,7 @@ func (c Certificates) WriteJSON(out io.Writer) error {
 		}
 		all = append(all, one)
 	}
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(map[string]any{"dataDir": c.DataDir, "certificates": all})
+	return writeJSON(out, map[string]any{"dataDir": c.DataDir, "certificates": all})
 }
 
 // WriteTable prints the certificates for people, and below them why some need attention.

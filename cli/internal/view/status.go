@@ -128,23 +128,29 @@ func describe(ctx context.Context, m *mesh.Mesh, process mesh.Process) Daemon {
 		return daemon
 	}
 	daemon.Status = m.StatusAddress(process.Name)
-	client, closeConn, err := m.Introspection(process.Name)
-	if err == nil {
-		defer func() { _ = closeConn() }()
-		ctx, cancel := context.WithTimeout(ctx, askLimit)
-		defer cancel()
-		var answer *introspectionv1.GetStatusResponse
-		if answer, err = client.GetStatus(ctx, &introspectionv1.GetStatusRequest{}); err == nil {
-			daemon.Version, daemon.roles = answer.GetVersion(), answer.GetRoles()
-			for _, last := range answer.GetLastErrors() {
-				daemon.Errors = append(daemon.Errors, Failure{last.GetSource(), last.GetMessage(),
-					last.GetTime().AsTime(), last.GetCount()})
-			}
-			return daemon
-		}
+	answer, err := askStatus(ctx, m, process.Name)
+	if err != nil {
+		daemon.State, daemon.Problem = stateSilent, err.Error()
+		return daemon
 	}
-	daemon.State, daemon.Problem = stateSilent, err.Error()
+	daemon.Version, daemon.roles = answer.GetVersion(), answer.GetRoles()
+	for _, last := range answer.GetLastErrors() {
+		daemon.Errors = append(daemon.Errors, Failure{last.GetSource(), last.GetMessage(),
+			last.GetTime().AsTime(), last.GetCount()})
+	}
 	return daemon
+}
+
+// askStatus asks a daemon for what it knows about itself.
+func askStatus(ctx context.Context, m *mesh.Mesh, daemon string) (*introspectionv1.GetStatusResponse, error) {
+	client, closeConn, err := m.Introspection(daemon)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = closeConn() }()
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	return client.GetStatus(ctx, &introspectionv1.GetStatusRequest{})
 }
 
 func nodes(ctx context.Context, m *mesh.Mesh) ([]Node, error) {
@@ -188,9 +194,14 @@ func summarize(nodes []corev1.Node, pods []corev1.Pod) []Node {
 
 // WriteJSON prints the status for programs.
 func (s Status) WriteJSON(out io.Writer) error {
+	return writeJSON(out, s)
+}
+
+// writeJSON prints what programs read.
+func writeJSON(out io.Writer, what any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(s)
+	return encoder.Encode(what)
 }
 
 // WriteTable prints the status for people.

@@ -3,7 +3,6 @@ package view
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -17,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"keelson.dev/cli/internal/host"
 	"keelson.dev/cli/internal/mesh"
 	"keelson.dev/cli/internal/plan"
+	"keelson.dev/kit/subprocess"
 	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
 )
 
@@ -109,7 +108,7 @@ func daemonUsages(ctx context.Context, m *mesh.Mesh, processes []mesh.Process,
 // daemonUsage measures one process, and asks it for its queues. What is known before an error is returned with it.
 func daemonUsage(ctx context.Context, m *mesh.Mesh, p mesh.Process, interval time.Duration) (DaemonUsage, error) {
 	usage := DaemonUsage{Name: p.Name}
-	before, err := host.UsageOf(p.PID)
+	before, err := subprocess.UsageOf(p.PID)
 	if err != nil {
 		return usage, err
 	}
@@ -119,7 +118,7 @@ func daemonUsage(ctx context.Context, m *mesh.Mesh, p mesh.Process, interval tim
 		return usage, fmt.Errorf("measuring %s: %w", p.Name, context.Cause(ctx))
 	case <-time.After(interval):
 	}
-	after, err := host.UsageOf(p.PID)
+	after, err := subprocess.UsageOf(p.PID)
 	if err != nil {
 		return usage, err
 	}
@@ -128,11 +127,11 @@ func daemonUsage(ctx context.Context, m *mesh.Mesh, p mesh.Process, interval tim
 	if _, isRuntime := plan.NodeOfContainerd(p.Name); isRuntime {
 		return usage, nil // it has no queues that it tells of
 	}
-	queues, err := queuesOf(ctx, m, p.Name)
+	answer, err := askStatus(ctx, m, p.Name)
 	if err != nil {
 		return usage, fmt.Errorf("%s does not answer: %w", p.Name, err)
 	}
-	usage.Queued, usage.Oldest = waiting(queues)
+	usage.Queued, usage.Oldest = waiting(answer.GetQueues())
 	return usage, nil
 }
 
@@ -142,19 +141,6 @@ func milliCPU(used, within time.Duration) int64 {
 		return 0
 	}
 	return (1000*used.Nanoseconds() + within.Nanoseconds()/2) / within.Nanoseconds()
-}
-
-// queuesOf asks a daemon for its queues.
-func queuesOf(ctx context.Context, m *mesh.Mesh, daemon string) ([]*introspectionv1.Queue, error) {
-	client, closeConn, err := m.Introspection(daemon)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = closeConn() }()
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
-	defer cancel()
-	answer, err := client.GetStatus(ctx, &introspectionv1.GetStatusRequest{})
-	return answer.GetQueues(), err
 }
 
 // waiting is how many entries all queues have, and how long the first has waited.
@@ -267,9 +253,7 @@ func (t *Top) sort(pods int) {
 
 // WriteJSON prints the usage for programs.
 func (t Top) WriteJSON(out io.Writer) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(t)
+	return writeJSON(out, t)
 }
 
 // WriteTable prints the usage for people.
