@@ -10,7 +10,8 @@ import (
 // maxTail bounds how much of a log is read for its last lines.
 const maxTail = 64 << 10
 
-// End returns the last bytes of a log file, at most limit, none from before the offset, and where in the file they begin.
+// End returns the last bytes of a log file, at most limit and none from before the offset, and where in the file they
+// begin.
 func End(file string, offset, limit int64) (content []byte, begin int64, err error) {
 	log, err := os.Open(file)
 	if err != nil {

@@ -13,8 +13,8 @@ func TestIn(t *testing.T) {
 		files map[string]string
 		want  Package
 	}{
-		"by name": {map[string]string{"decide.go": plain, "decide_more.go": plain, "act.go": plain, "act_test.go": plain,
-			"decide_test.go": plain, "sub/decide.go": plain, "page.md": ""},
+		"by name": {map[string]string{"decide.go": plain, "decide_more.go": plain, "act.go": plain,
+			"act_test.go": plain, "decide_test.go": plain, "sub/decide.go": plain, "page.md": ""},
 			Package{Files: []string{"decide.go", "decide_more.go"}, Others: []string{"act.go"},
 				Tests: []string{"act_test.go", "decide_test.go"}}},
 		"by the marker": {map[string]string{"b.go": plain, "a.go": pure, "decide.go": plain},

@@ -39,7 +39,8 @@ var values = []string{"net/netip", "net/url"}
 
 // clocks are the functions that read a clock or wait, by the packages that have them.
 var clocks = map[string][]string{
-	"time":                                 {"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"},
+	"time": {"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer",
+		"NewTicker"},
 	"k8s.io/apimachinery/pkg/apis/meta/v1": {"Now", "NowMicro"},
 }
 
@@ -83,8 +84,8 @@ func checkPackage(repository fs.FS, folder string) (findings []Finding, err erro
 		findings = append(findings, found...)
 	}
 	if p.Marked && len(p.Tests) == 0 && lines > untestedLines {
-		findings = append(findings, Finding{folder, fmt.Sprintf("%d lines of decisions and no test beside them, at most %d",
-			lines, untestedLines)})
+		findings = append(findings, Finding{folder,
+			fmt.Sprintf("%d lines of decisions and no test beside them, at most %d", lines, untestedLines)})
 	}
 	return findings, nil
 }
@@ -117,7 +118,8 @@ func checkDecision(name string, content []byte) ([]Finding, error) {
 		}
 		if pkg, ok := selector.X.(*ast.Ident); ok && slices.Contains(clockOf[pkg.Name], selector.Sel.Name) {
 			findings = append(findings, Finding{fmt.Sprintf("%s:%d", name, files.Position(n.Pos()).Line),
-				fmt.Sprintf("uses %s.%s: a decision has no clock: take Now from the input", pkg.Name, selector.Sel.Name)})
+				fmt.Sprintf("uses %s.%s: a decision has no clock: take Now from the input",
+					pkg.Name, selector.Sel.Name)})
 		}
 		return true
 	})

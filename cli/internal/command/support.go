@@ -40,8 +40,11 @@ func newSupport(g *global) *cobra.Command {
 					return err
 				}
 				if n := len(summary.Missing); n > 0 {
-					fmt.Fprintf(c.ErrOrStderr(), "%d files are missing or incomplete: index.txt in the archive says why\n",
-						n)
+					fmt.Fprintf(
+						c.ErrOrStderr(),
+						"%d files are missing or incomplete: index.txt in the archive says why\n",
+						n,
+					)
 				}
 				fmt.Fprintln(c.OutOrStdout(), output)
 				return nil

@@ -1,9 +1,9 @@
 // Package csivolume sets up the volumes of CSI drivers and takes them down again. All that it has to know is on disk,
 // at the kubelet's paths:
 //
-//	<Dir>/pods/<uid>/volumes/kubernetes.io~csi/<name>/vol_data.json   what a Pod uses; removed when that is unpublished
+//	<Dir>/pods/<uid>/volumes/kubernetes.io~csi/<name>/vol_data.json   what a Pod uses; removed when it is unpublished
 //	<Dir>/pods/<uid>/volumes/kubernetes.io~csi/<name>/mount           where the driver mounts it for the Pod
-//	<Dir>/plugins/kubernetes.io/csi/<driver>/<hash>/vol_data.json     what is staged; removed when that is unstaged
+//	<Dir>/plugins/kubernetes.io/csi/<driver>/<hash>/vol_data.json     what is staged; removed when it is unstaged
 //	<Dir>/plugins/kubernetes.io/csi/<driver>/<hash>/globalmount       where the driver stages it for the node
 //	<Dir>/csi-unpublish/<hash>.json                                   what a removed Pod has left to unpublish
 //

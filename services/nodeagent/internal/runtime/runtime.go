@@ -101,8 +101,8 @@ type Containers interface {
 	RemoveContainer(ctx context.Context, id string) error
 	// UpdateContainer changes the limits of a running instance; a zero leaves a limit unchanged.
 	UpdateContainer(ctx context.Context, id string, limits *cri.LinuxContainerResources) error
-	// Layers returns how much the instances of a Pod have written into their own file systems. The runtime's measurement
-	// may be some seconds old.
+	// Layers returns how much the instances of a Pod have written into their own file systems. The runtime's
+	// measurement may be some seconds old.
 	Layers(ctx context.Context, podUID string) ([]Layer, error)
 	// ReopenLog makes the runtime write to a new log file after the old one was moved away.
 	ReopenLog(ctx context.Context, id string) error

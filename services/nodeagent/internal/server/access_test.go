@@ -16,7 +16,7 @@ func TestAccessesOf(t *testing.T) {
 	for _, row := range []struct{ method, path, want string }{
 		{"GET", "/metrics", "[{get metrics}]"},
 		{"HEAD", "/metrics/resource", "[{get metrics}]"},
-		{"GET", "/metrics/../exec/ns/web/app", "[{get metrics}]"}, // which is redirected to its clean path, and checked again
+		{"GET", "/metrics/../exec/ns/web/app", "[{get metrics}]"}, // redirected to its clean path, and checked again
 		{"GET", "/metricsandmore", "[{get proxy}]"},
 		{"GET", "//metrics", "[{get proxy}]"},
 		{"GET", "/Metrics", "[{get proxy}]"},

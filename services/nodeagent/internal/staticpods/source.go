@@ -74,7 +74,8 @@ type Source struct {
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	// said is the last reported problem of each file; only Run uses it.
 	said map[string]string
-	// owned holds the UIDs of the static Pods. It needs no lock, since workers read it while they hold one that Set needs.
+	// owned holds the UIDs of the static Pods. It needs no lock of ours: workers read it while they hold one that Set
+	// needs.
 	owned sync.Map
 
 	mu sync.Mutex // guards all fields below; held during calls of Set, so that versions arrive in order

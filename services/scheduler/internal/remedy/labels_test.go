@@ -7,7 +7,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/services/scheduler/internal/columns"
-	. "keelson.dev/services/scheduler/internal/rulestest"
+	"keelson.dev/services/scheduler/internal/rulestest"
+)
+
+// The words of the tables.
+var (
+	pod        = rulestest.Pod
+	node       = rulestest.Node
+	selecting  = rulestest.Selecting
+	requiring  = rulestest.Requiring
+	expression = rulestest.Expression
+	named      = rulestest.Named
+	labelled   = rulestest.Labelled
 )
 
 // A node needs as few labels as can be, and none that are its own name.
@@ -32,40 +43,41 @@ func TestRelabel(t *testing.T) {
 		want []Label
 		ok   bool
 	}{
-		{"selector", Pod("p", Selecting("disk", "ssd")), set("disk", "ssd"), true},
-		{"selector of another value", Pod("p", Selecting("have", "it")), set("have", "it"), true},
-		{"selector that matches", Pod("p", Selecting("have", "yes")), nil, false},
-		{"selector of a host", Pod("p", Selecting(corev1.LabelHostname, "b")), nil, false},
-		{"in", Pod("p", Requiring(Expression("disk", in, "ssd", "nvme"))), set("disk", "ssd"), true},
-		{"exists", Pod("p", Requiring(Expression("disk", exists))), set("disk", "true"), true},
-		{"not in", Pod("p", Requiring(Expression("have", notIn, "yes"))), []Label{gone("have")}, true},
-		{"absent", Pod("p", Requiring(Expression("have", absent))), []Label{gone("have")}, true},
-		{"greater", Pod("p", Requiring(Expression("cores", greater, "8"))), set("cores", "9"), true},
-		{"lower", Pod("p", Requiring(Expression("cores", lower, "8"))), set("cores", "7"), true},
-		{"greater than no number", Pod("p", Requiring(Expression("cores", greater, "many"))), nil, false},
-		{"between", Pod("p", Requiring(both(Expression("cores", greater, "8"), Expression("cores", lower, "10")))),
+		{"selector", pod("p", selecting("disk", "ssd")), set("disk", "ssd"), true},
+		{"selector of another value", pod("p", selecting("have", "it")), set("have", "it"), true},
+		{"selector that matches", pod("p", selecting("have", "yes")), nil, false},
+		{"selector of a host", pod("p", selecting(corev1.LabelHostname, "b")), nil, false},
+		{"in", pod("p", requiring(expression("disk", in, "ssd", "nvme"))), set("disk", "ssd"), true},
+		{"exists", pod("p", requiring(expression("disk", exists))), set("disk", "true"), true},
+		{"not in", pod("p", requiring(expression("have", notIn, "yes"))), []Label{gone("have")}, true},
+		{"absent", pod("p", requiring(expression("have", absent))), []Label{gone("have")}, true},
+		{"greater", pod("p", requiring(expression("cores", greater, "8"))), set("cores", "9"), true},
+		{"lower", pod("p", requiring(expression("cores", lower, "8"))), set("cores", "7"), true},
+		{"greater than no number", pod("p", requiring(expression("cores", greater, "many"))), nil, false},
+		{"between", pod("p", requiring(both(expression("cores", greater, "8"), expression("cores", lower, "10")))),
 			set("cores", "9"), true},
-		{"between neighbours", Pod("p", Requiring(both(Expression("cores", greater, "8"),
-			Expression("cores", lower, "9")))), nil, false},
-		{"a contradiction", Pod("p", Requiring(both(Expression("disk", exists), Expression("disk", absent)))), nil, false},
-		{"in, but not this one", Pod("p", Requiring(both(Expression("disk", in, "ssd", "nvme"),
-			Expression("disk", notIn, "ssd")))), set("disk", "nvme"), true},
-		{"two keys, sorted", Pod("p", Requiring(both(Expression("b", exists), Expression("a", in, "1")))),
+		{"between neighbours", pod("p", requiring(both(expression("cores", greater, "8"),
+			expression("cores", lower, "9")))), nil, false},
+		{"a contradiction", pod("p", requiring(both(expression("disk", exists), expression("disk", absent)))),
+			nil, false},
+		{"in, but not this one", pod("p", requiring(both(expression("disk", in, "ssd", "nvme"),
+			expression("disk", notIn, "ssd")))), set("disk", "nvme"), true},
+		{"two keys, sorted", pod("p", requiring(both(expression("b", exists), expression("a", in, "1")))),
 			set("a", "1", "b", "true"), true},
-		{"the term that asks for less", Pod("p", Requiring(both(Expression("b", exists), Expression("a", in, "1")),
-			Expression("c", exists))), set("c", "true"), true},
-		{"a host", Pod("p", Requiring(Expression(corev1.LabelHostname, in, "b"))), nil, false},
-		{"a name", Pod("p", Requiring(Named(in, "b"))), nil, false},
-		{"a name and a label", Pod("p", Requiring(both(Named(in, "a"), Expression("disk", exists)))), set("disk", "true"),
-			true},
-		{"an empty term", Pod("p", Requiring(corev1.NodeSelectorTerm{})), nil, false},
-		{"selector and term", Pod("p", Selecting("disk", "ssd"), Requiring(Expression("a", exists))),
+		{"the term that asks for less", pod("p", requiring(both(expression("b", exists), expression("a", in, "1")),
+			expression("c", exists))), set("c", "true"), true},
+		{"a host", pod("p", requiring(expression(corev1.LabelHostname, in, "b"))), nil, false},
+		{"a name", pod("p", requiring(named(in, "b"))), nil, false},
+		{"a name and a label", pod("p", requiring(both(named(in, "a"), expression("disk", exists)))),
+			set("disk", "true"), true},
+		{"an empty term", pod("p", requiring(corev1.NodeSelectorTerm{})), nil, false},
+		{"selector and term", pod("p", selecting("disk", "ssd"), requiring(expression("a", exists))),
 			set("disk", "ssd", "a", "true"), true},
-		{"a term against the selector", Pod("p", Selecting("disk", "ssd"), Requiring(Expression("disk", notIn, "ssd"))),
+		{"a term against the selector", pod("p", selecting("disk", "ssd"), requiring(expression("disk", notIn, "ssd"))),
 			nil, false},
 	} {
 		s := columns.New(1)
-		s.SetNode(Node("a", Labelled("have", "yes")))
+		s.SetNode(node("a", labelled("have", "yes")))
 		got, ok := relabel(&r.pod.Spec, s.View(0))
 		if ok != r.ok || ok && !reflect.DeepEqual(got, r.want) {
 			t.Errorf("%s: %v, %v, want %v, %v", r.name, got, ok, r.want, r.ok)

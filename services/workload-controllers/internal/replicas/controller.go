@@ -56,7 +56,7 @@ func Registration[O client.Object](kind *Kind[O], feed *podfeed.Feed, concurrent
 			wake.QuotaRule,
 			{APIGroups: group, Resources: []string{kind.Resource}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: group, Resources: []string{kind.Resource + "/status"}, Verbs: []string{"update"}},
-			// Setting an owner reference that blocks the owner's deletion takes the right to update the owner's finalizers.
+			// Setting an owner reference that blocks the owner's deletion needs the right to update its finalizers.
 			{APIGroups: group, Resources: []string{kind.Resource + "/finalizers"}, Verbs: []string{"update"}},
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create", "delete", "list", "patch",
 				"watch"}},

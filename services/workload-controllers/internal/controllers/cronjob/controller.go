@@ -43,7 +43,7 @@ func Registration(settings Settings, concurrent int) controller.Registration {
 			wake.QuotaRule,
 			{APIGroups: []string{"batch"}, Resources: []string{"cronjobs"}, Verbs: []string{"list", "watch"}},
 			{APIGroups: []string{"batch"}, Resources: []string{"cronjobs/status"}, Verbs: []string{"update"}},
-			// Setting an owner reference that blocks the owner's deletion takes the right to update the owner's finalizers.
+			// Setting an owner reference that blocks the owner's deletion needs the right to update its finalizers.
 			{APIGroups: []string{"batch"}, Resources: []string{"cronjobs/finalizers"}, Verbs: []string{"update"}},
 			{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch",
 				"create", "delete"}},

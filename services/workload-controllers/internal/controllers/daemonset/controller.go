@@ -67,7 +67,7 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 			wake.QuotaRule,
 			{APIGroups: []string{"apps"}, Resources: []string{"daemonsets"}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: []string{"apps"}, Resources: []string{"daemonsets/status"}, Verbs: []string{"update"}},
-			// Setting an owner reference that blocks the owner's deletion takes the right to update the owner's finalizers.
+			// Setting an owner reference that blocks the owner's deletion needs the right to update its finalizers.
 			{APIGroups: []string{"apps"}, Resources: []string{"daemonsets/finalizers"}, Verbs: []string{"update"}},
 			controllerrevision.Rule,
 			{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"list", "watch"}},

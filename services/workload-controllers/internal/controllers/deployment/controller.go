@@ -53,7 +53,7 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 			{APIGroups: []string{"apps"}, Resources: []string{"deployments/status"}, Verbs: []string{"update"}},
 			{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"get", "list", "watch",
 				"create", "update", "patch", "delete"}},
-			// Setting an owner reference that blocks the owner's deletion takes the right to update the owner's finalizers.
+			// Setting an owner reference that blocks the owner's deletion needs the right to update its finalizers.
 			{APIGroups: []string{"apps"}, Resources: []string{"deployments/finalizers"}, Verbs: []string{"update"}},
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
 			rights.Events,

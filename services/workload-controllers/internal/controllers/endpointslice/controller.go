@@ -49,7 +49,7 @@ func Registration(feed *podfeed.Feed, o Options, concurrent int) controller.Regi
 			wake.QuotaRule,
 			{APIGroups: []string{""}, Resources: []string{"services", "pods", "nodes"},
 				Verbs: []string{"list", "watch"}},
-			// Setting an owner reference that blocks the owner's deletion takes the right to update the owner's finalizers.
+			// Setting an owner reference that blocks the owner's deletion needs the right to update its finalizers.
 			{APIGroups: []string{""}, Resources: []string{"services/finalizers"}, Verbs: []string{"update"}},
 			{APIGroups: []string{discoveryv1.GroupName}, Resources: []string{"endpointslices"},
 				Verbs: []string{"list", "watch", "create", "update", "delete"}},

@@ -44,7 +44,7 @@ func Registration(o Options, concurrent int) controller.Registration {
 		Rules: []rbacv1.PolicyRule{
 			wake.QuotaRule,
 			{APIGroups: []string{""}, Resources: []string{"services", "endpoints"}, Verbs: []string{"list", "watch"}},
-			// Setting an owner reference that blocks the owner's deletion takes the right to update the owner's finalizers.
+			// Setting an owner reference that blocks the owner's deletion needs the right to update its finalizers.
 			{APIGroups: []string{""}, Resources: []string{"endpoints/finalizers"}, Verbs: []string{"update"}},
 			{APIGroups: []string{discoveryv1.GroupName}, Resources: []string{"endpointslices"},
 				Verbs: []string{"list", "watch", "create", "update", "delete"}},

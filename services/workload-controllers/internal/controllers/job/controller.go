@@ -57,7 +57,7 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 			wake.QuotaRule,
 			{APIGroups: group, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: group, Resources: []string{"jobs/status"}, Verbs: []string{"update"}},
-			// Setting an owner reference that blocks the owner's deletion takes the right to update the owner's finalizers.
+			// Setting an owner reference that blocks the owner's deletion needs the right to update its finalizers.
 			{APIGroups: group, Resources: []string{"jobs/finalizers"}, Verbs: []string{"update"}},
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create", "delete", "list", "patch",
 				"watch"}},
