@@ -13,6 +13,13 @@ const Removed = "REDACTED"
 const secretName = `(?:token|passw(?:or)?d|passphrase|secret|credential|authorization|api[-_]?key|access[-_]?key|` +
 	`private[-_]?key|signature)`
 
+const (
+	// setting matches, as its first group, the name of a setting and what is between the name and the value.
+	setting = `(?i)(` + secretName + `[\w.-]*\\*["']?\s*[=:]\s*)`
+	// flag matches the same of a flag.
+	flag = `(?i)(--?[\w.-]*` + secretName + `[\w.-]*\\*["']?(?:\s+|\s*,\s*)\\*["']?)`
+)
+
 // pattern is one shape of a credential. replacement keeps what tells a reader where the credential was.
 type pattern struct {
 	shape       *regexp.Regexp
@@ -33,12 +40,11 @@ var patterns = []pattern{
 	// A bootstrap token.
 	{regexp.MustCompile(`(^|[^\w.-])[a-z0-9]{6}\.[a-z0-9]{16}\b`), "${1}" + Removed},
 	// A setting: NAME=VALUE, NAME: VALUE, "NAME":"VALUE", also with escaped quotes. First where quotes bound the value.
-	{regexp.MustCompile(`(?i)(` + secretName + `[\w.-]*\\*["']?\s*[=:]\s*)(\\*)"[^"]*"`), `${1}${2}"` + Removed + `${2}"`},
-	{regexp.MustCompile(`(?i)(` + secretName + `[\w.-]*\\*["']?\s*[=:]\s*)'[^']*'`), "${1}'" + Removed + "'"},
-	{regexp.MustCompile(`(?i)(` + secretName + `[\w.-]*\\*["']?\s*[=:]\s*)[^\s"'\\,;&)}\]]+`), "${1}" + Removed},
+	{regexp.MustCompile(setting + `(\\*)"[^"]*"`), `${1}${2}"` + Removed + `${2}"`},
+	{regexp.MustCompile(setting + `'[^']*'`), "${1}'" + Removed + "'"},
+	{regexp.MustCompile(setting + `[^\s"'\\,;&)}\]]+`), "${1}" + Removed},
 	// A flag with its value in the next argument: --NAME VALUE, also in a list of quoted arguments.
-	{regexp.MustCompile(`(?i)(--?[\w.-]*` + secretName + `[\w.-]*\\*["']?(?:\s+|\s*,\s*)\\*["']?)[^\s"'\\,\]-][^\s"'\\,\]]*`),
-		"${1}" + Removed},
+	{regexp.MustCompile(flag + `[^\s"'\\,\]-][^\s"'\\,\]]*`), "${1}" + Removed},
 }
 
 // Text returns text without what has the shape of a credential: private keys, users of URLs, bearer and bootstrap

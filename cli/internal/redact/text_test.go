@@ -64,7 +64,8 @@ func TestTextKeeps(t *testing.T) {
 
 // The value of a setting whose name says that it is secret goes, whatever surrounds it.
 func TestTextRemovesWhereverItStands(t *testing.T) {
-	surroundings := []string{"", "\n", " ", "x", "a=b\n", "{", "}", `"`, "'", "(", ", ", "; ", "-- ", "token ", "://", "@", `\"`}
+	surroundings := []string{"", "\n", " ", "x", "a=b\n", "{", "}", `"`, "'", "(", ", ", "; ", "-- ", "token ", "://",
+		"@", `\"`}
 	for _, name := range []string{"token", "PASSWORD", "client_secret", "db.passphrase", "apiKey", "X-Amz-Signature"} {
 		for _, setting := range []string{name + "=" + marker, name + ": " + marker, `"` + name + `":"` + marker + `"`,
 			name + "='" + marker + "'", "--" + name + " " + marker, "--" + name + "=" + marker} {

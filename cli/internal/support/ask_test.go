@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -48,8 +49,7 @@ func TestFetch(t *testing.T) {
 func pagesOf(t *testing.T, pages, perPage int, broken bool) dynamic.Interface {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		page := 0
-		fmt.Sscan(r.URL.Query().Get("continue"), &page)
+		page, _ := strconv.Atoi(r.URL.Query().Get("continue")) // the first has none
 		if r.URL.Path != "/api/v1/pods" || r.URL.Query().Get("limit") != "500" {
 			t.Errorf("asked for %s", r.URL)
 		}

@@ -130,7 +130,7 @@ func (u *Units) do(ctx context.Context, verb string, names ...string) error {
 	return err
 }
 
-// ShowJournal, with the name of a unit after it, is the command that shows what the unit's process has written.
+// ShowJournal is, with the name of a unit after it, the command that shows what the unit's process has written.
 const ShowJournal = "journalctl -u "
 
 // Log is the command that shows what a unit's process has written.
