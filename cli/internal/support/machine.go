@@ -2,8 +2,10 @@ package support
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -45,18 +47,22 @@ func ofMachine(dataDir string) []source {
 
 // diskSpace describes the file system that a folder is on.
 func diskSpace(folder string) (string, error) {
-	var fs unix.Statfs_t
-	if err := unix.Statfs(folder, &fs); err != nil {
+	var disk unix.Statfs_t
+	if err := unix.Statfs(folder, &disk); err != nil {
 		return "", fmt.Errorf("asking for the disk space of %s: %w", folder, err)
 	}
-	block := uint64(fs.Bsize)
-	return fmt.Sprintf("%s\nbytes: %d, available %d\ninodes: %d, free %d\n", folder, fs.Blocks*block, fs.Bavail*block,
-		fs.Files, fs.Ffree), nil
+	block := uint64(disk.Bsize)
+	return fmt.Sprintf("%s\nbytes: %d, available %d\ninodes: %d, free %d\n", folder, disk.Blocks*block,
+		disk.Bavail*block, disk.Files, disk.Ffree), nil
 }
 
-// head reads the beginning of a file.
+// head reads the beginning of a file of the kernel or the distribution. One that is not there says so: a kernel without
+// modules has no list of them.
 func head(path string) (content []byte, note string, err error) {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Appendf(nil, "%s does not exist\n", path), "", nil
+	}
 	if err != nil {
 		return nil, "", err
 	}
