@@ -3,13 +3,11 @@
 package requestbatch
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -23,6 +21,8 @@ import (
 	"keelson.dev/services/apiserver/internal/fairshare"
 	"keelson.dev/services/apiserver/internal/negotiated"
 )
+
+var errTooLarge = apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("a batch has at most %d bytes", batch.MaxBytes))
 
 // Config is what is asked about requests.
 type Config struct {
@@ -56,7 +56,7 @@ func Over(next, each http.Handler, c Config) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		items, err := s.take(w, r, who)
+		items, err := s.take(r, who)
 		if err != nil {
 			s.refuse(w, r, err)
 			return
@@ -88,8 +88,8 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 
 // take opens the batch once all of it is there, so that a slow sender delays no answer. Without an error it counts as
 // open.
-func (s *server) take(w http.ResponseWriter, r *http.Request, who string) ([]*item, error) {
-	body, err := s.read(w, r, who)
+func (s *server) take(r *http.Request, who string) ([]*item, error) {
+	body, err := s.read(r, who)
 	if err != nil {
 		return nil, err
 	}
@@ -109,11 +109,12 @@ func (s *server) take(w http.ResponseWriter, r *http.Request, who string) ([]*it
 	return items, nil
 }
 
-// read reads the batch. Until it is there, its bytes count.
-func (s *server) read(w http.ResponseWriter, r *http.Request, who string) ([]byte, error) {
-	tooLarge := apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("a batch has at most %d bytes", batch.MaxBytes))
+// read reads the batch, and waits for it as long as the limits say. Until all of it is there or the request has ended,
+// its bytes count. It sets no deadline of the connection: another handler may end the request at any time, and a writer
+// whose request has ended must not be used.
+func (s *server) read(r *http.Request, who string) ([]byte, error) {
 	if r.ContentLength > batch.MaxBytes {
-		return nil, tooLarge
+		return nil, errTooLarge
 	}
 	n := weight(r.ContentLength, leastRead, batch.MaxBytes)
 	if !s.reading.Take(who, n) {
@@ -121,26 +122,38 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, who string) ([]byt
 			"the server reads at most %d bytes of batches at a time, of one client a quarter of what others leave",
 			s.Limits.Reading), 1)
 	}
-	defer s.reading.Give(who, n)
-	to := http.NewResponseController(w)
-	if err := to.SetReadDeadline(time.Now().Add(s.Limits.ReadTime)); err != nil {
-		return nil, apierrors.NewInternalError(fmt.Errorf("bounding the time in which a batch comes: %w", err))
-	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, batch.MaxBytes+1))
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	come := make(chan arrival, 1)
+	go func(from io.Reader) {
+		body, err := io.ReadAll(io.LimitReader(from, batch.MaxBytes+1))
+		s.reading.Give(who, n)
+		come <- arrival{body, err}
+	}(r.Body)
+	late := time.NewTimer(s.Limits.ReadTime)
+	defer late.Stop()
+	select {
+	case a := <-come:
+		return a.check()
+	case <-late.C: // the reading ends with the request; HTTP/1 sends the answer after it
 		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure,
 			Code: http.StatusRequestTimeout, Reason: metav1.StatusReasonTimeout,
 			Message: fmt.Sprintf("a batch comes within %s", s.Limits.ReadTime)}}
-	case err != nil:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the batch: %v", err))
-	case len(body) > batch.MaxBytes:
-		return nil, tooLarge
 	}
-	if err := to.SetReadDeadline(time.Time{}); err != nil {
-		return nil, apierrors.NewInternalError(fmt.Errorf("ending the time in which a batch comes: %w", err))
+}
+
+// arrival is a batch that was read, or why it was not read to its end.
+type arrival struct {
+	body []byte
+	err  error
+}
+
+func (a arrival) check() ([]byte, error) {
+	if a.err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the batch: %v", a.err))
 	}
-	return body, nil
+	if len(a.body) > batch.MaxBytes {
+		return nil, errTooLarge
+	}
+	return a.body, nil
 }
 
 // item is one request of a batch.
