@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"keelson.dev/kit/batch"
+	"keelson.dev/kit/contained"
 	"keelson.dev/services/apiserver/internal/fairshare"
 	"keelson.dev/services/apiserver/internal/negotiated"
 )
@@ -122,12 +123,13 @@ func (s *server) read(r *http.Request, who string) ([]byte, error) {
 			"the server reads at most %d bytes of batches at a time, of one client a quarter of what others leave",
 			s.Limits.Reading), 1)
 	}
-	come := make(chan arrival, 1)
-	go func(from io.Reader) {
-		body, err := io.ReadAll(io.LimitReader(from, batch.MaxBytes+1))
-		s.reading.Give(who, n)
-		come <- arrival{body, err}
-	}(r.Body)
+	from, come := r.Body, make(chan arrival, 1)
+	readAll := func() (a arrival) {
+		defer s.reading.Give(who, n)
+		a.body, a.err = io.ReadAll(io.LimitReader(from, batch.MaxBytes+1))
+		return a
+	}
+	contained.Go("reading a batch", func() { come <- readAll() }, func(broken error) { come <- arrival{err: broken} })
 	late := time.NewTimer(s.Limits.ReadTime)
 	defer late.Stop()
 	select {
