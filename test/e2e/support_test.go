@@ -61,7 +61,7 @@ func TestSupportBundle(t *testing.T) {
 	w.Kubectl("wait", "deployment", "secretive", "--for=jsonpath={.status.replicas}=1", "--timeout=60s")
 	files := bundle(t, m)
 	for _, daemon := range []string{"apiserver", "scheduler", "workload-controllers", "podgc"} {
-		for name, holds := range map[string]string{"log.txt": `"msg"`, "readyz.txt": "ok", "metrics.txt": "# TYPE",
+		for name, holds := range map[string]string{"log.txt": `"message"`, "readyz.txt": "ok", "metrics.txt": "# TYPE",
 			"goroutines.txt": "goroutine profile"} {
 			if path := "daemons/" + daemon + "/" + name; !strings.Contains(files[path], holds) {
 				t.Errorf("%s does not contain %q: %.200s", path, holds, files[path])
