@@ -61,6 +61,7 @@ func (m *Mesh) clientConfig() (*rest.Config, error) {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	config.UserAgent, config.QPS = "keel", -1
+	config.WarningHandler = rest.NoWarnings{} // keel chooses what it asks for: a warning tells its user nothing
 	return config, nil
 }
 
