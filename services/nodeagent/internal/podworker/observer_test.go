@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,7 +25,14 @@ func (w observerOf) Taken(waited time.Duration) { w.told("taken after %s", waite
 
 func (w observerOf) Running(took time.Duration) { w.told("running after %s", took) }
 
-func (w observerOf) Synced(kind Sync, took time.Duration) { w.told("%s took %s", kind, took) }
+func (w observerOf) Synced(kind Sync, took time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.synced == nil {
+		w.synced = map[Sync]time.Duration{}
+	}
+	w.synced[kind] += took
+}
 
 func (w observerOf) SandboxStarted(err error) { w.told("sandbox: %v", err) }
 
@@ -42,12 +50,19 @@ func (w observerOf) Ended(kind lifecycle.Kind, c *observed.Container) {
 // its worker busy for how long, from the first thing to do to the last.
 func TestObserver(t *testing.T) {
 	inWorld(t, func(w *world) {
+		// Several goroutines report at the same moment: their order says nothing, nor whether an operation that ends
+		// while the next begins ends a sync.
 		heard := func(what string, want ...string) {
 			t.Helper()
 			w.mu.Lock()
 			got := w.seen
-			w.seen = nil
+			for kind, took := range w.synced {
+				got = append(got, fmt.Sprintf("%s took %s", kind, took))
+			}
+			w.seen, w.synced = nil, nil
 			w.mu.Unlock()
+			slices.Sort(got)
+			slices.Sort(want)
 			w.expect(what, got, want...)
 		}
 		w.mu.Lock()

@@ -52,8 +52,10 @@ type world struct {
 	fail   map[string]error
 	// sizeless creates containers as an agent that recorded no sizes did.
 	sizeless bool
-	// ended are the instances that the pool has reported, seen what else it has reported.
+	// ended are the instances that the pool has reported, synced how long its syncs took, and seen what else it has
+	// reported.
 	ended, seen []string
+	synced      map[Sync]time.Duration
 	// unlisted leaves it to the test to call Listed.
 	unlisted bool
 	// used is the memory in use, by container name; the Pod's own is under the empty name.
