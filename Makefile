@@ -125,11 +125,11 @@ test-unit: $(STAMPS)/golangci-lint $(STAMPS)/gotestsum ## run the tests of every
 	@echo "==> testing $(UNIT)"; cd $(ROOT) && $(GO) list -json=$(RACING) $(UNIT:%=./%/...) >$(STAMPS)/unit.json && \
 	  (cd tools && $(GO) build -o $(STAMPS)/racing ./cmd/racing) || exit 1; \
 	split() { $(STAMPS)/racing "$$@" $(UNCACHED:%=keelson.dev/%) <$(STAMPS)/unit.json; }; races=$$(split) && serial=$$(split -not) || exit 1; \
-	$(call sum,unit,$(FIRST) $$(echo $$races),-race -p 3 -timeout 20m) || fail=1; \
-	$(call sum,unit-serial,$$(echo $$serial),-timeout 20m) || fail=1; \
-	$(call sum,uncached,$(UNCACHED:%=./%),-race -count 1 -timeout 20m) || fail=1; \
+	$(call sum,unit,$(FIRST) $$(echo $$races),-race -p 3 -timeout 40m) || fail=1; \
+	$(call sum,unit-serial,$$(echo $$serial),-timeout 40m) || fail=1; \
+	$(call sum,uncached,$(UNCACHED:%=./%),-race -count 1 -timeout 40m) || fail=1; \
 	for m in $(ALONE); do echo "==> testing $$m"; case " $(UNCACHED_ALONE) " in *" $$m "*) how="-count 1" ;; *) how=-race ;; esac; \
-	  (cd $(ROOT)/$$m && export GOWORK=off && $(call sum,$$(echo $$m | tr / -),./...,$$how -timeout 20m)) || fail=1; \
+	  (cd $(ROOT)/$$m && export GOWORK=off && $(call sum,$$(echo $$m | tr / -),./...,$$how -timeout 40m)) || fail=1; \
 	done; exit $${fail:-0}
 
 # A search by chance does not belong to the gate, which gives the same answer twice: test-unit tries the inputs in testdata/fuzz alone, and
