@@ -39,6 +39,8 @@ type Capabilities struct {
 	SingleWriters bool
 	// MountGroup means that the driver itself changes volumes' group to a Pod's.
 	MountGroup bool
+	// Stats means that the driver says how full a volume is, Condition that it also says whether it is in order.
+	Stats, Condition bool
 }
 
 // checkInfo returns why a plugin cannot be a driver of this node; others are the other plugin types that the node
@@ -99,6 +101,10 @@ func capable(response *csi.NodeGetCapabilitiesResponse) Capabilities {
 			out.SingleWriters = true
 		case csi.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP:
 			out.MountGroup = true
+		case csi.NodeServiceCapability_RPC_GET_VOLUME_STATS:
+			out.Stats = true
+		case csi.NodeServiceCapability_RPC_VOLUME_CONDITION:
+			out.Condition = true
 		}
 	}
 	return out

@@ -81,6 +81,17 @@ func (d *Driver) Unstage(ctx context.Context, handle, staging string) error {
 	})
 }
 
+// Stats asks how full a volume is, and whether it is in order.
+func (d *Driver) Stats(ctx context.Context, request *csi.NodeGetVolumeStatsRequest) (*csi.NodeGetVolumeStatsResponse,
+	error) {
+	var response *csi.NodeGetVolumeStatsResponse
+	err := d.call(ctx, "NodeGetVolumeStats", func(ctx context.Context) (err error) {
+		response, err = d.node.NodeGetVolumeStats(ctx, request)
+		return err
+	})
+	return response, err
+}
+
 func (d *Driver) undo(ctx context.Context, method string, do func(context.Context) error) error {
 	return d.call(ctx, method, func(ctx context.Context) error {
 		err := do(ctx)

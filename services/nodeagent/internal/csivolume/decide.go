@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/fieldcheck"
+	"keelson.dev/kit/podview"
 	"keelson.dev/kit/volumename"
 	"keelson.dev/services/nodeagent/internal/csiplugin"
 )
@@ -25,6 +26,8 @@ type Source struct {
 	// Name is the name of the PersistentVolume, or of an inline volume in its Pod.
 	Name           string
 	Driver, Handle string
+	// Claim is the name of the Pod's claim; empty for an inline volume.
+	Claim string
 	// Inline volumes live as long as their Pod and are created by publishing them.
 	Inline bool
 	// ReadOnly means that no container of the Pod may write to it.
@@ -46,7 +49,7 @@ func (s Source) at() place    { return place{s.Pod.UID, s.Name} }
 func OfVolume(pod *corev1.Pod, volume *corev1.Volume, pv *corev1.PersistentVolume) Source {
 	spec := pv.Spec.CSI
 	return Source{
-		Pod: pod, Name: pv.Name, Driver: spec.Driver, Handle: spec.VolumeHandle,
+		Pod: pod, Name: pv.Name, Driver: spec.Driver, Handle: spec.VolumeHandle, Claim: podview.ClaimName(pod, volume),
 		ReadOnly: spec.ReadOnly || onlyReads(pod, volume.PersistentVolumeClaim), FSType: spec.FSType,
 		MountOptions: pv.Spec.MountOptions, Attributes: spec.VolumeAttributes, AccessModes: pv.Spec.AccessModes,
 		Single:      slices.Contains(pv.Spec.AccessModes, corev1.ReadWriteOncePod),

@@ -22,6 +22,8 @@ type record struct {
 	// Attachment is the name of the VolumeAttachment; empty if the volume is not attached to nodes.
 	Attachment string    `json:"attachmentID,omitempty"`
 	Pod        types.UID `json:"podUID,omitempty"`
+	// Claim is the name of the Pod's claim; empty for an inline volume, and if an older agent has written the record.
+	Claim string `json:"claim,omitempty"`
 	// Asked is set before the first call to the driver.
 	Asked bool `json:"asked,omitempty"`
 	// Published is set when containers may mount the volume.

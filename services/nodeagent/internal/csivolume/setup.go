@@ -41,7 +41,7 @@ func (v *Volumes) SetUp(ctx context.Context, s Source) (path string, err error) 
 	}
 	r, begun := v.of(s.at())
 	if !begun {
-		r = record{Driver: s.Driver, Handle: s.Handle, Name: s.Name, Pod: s.Pod.UID,
+		r = record{Driver: s.Driver, Handle: s.Handle, Name: s.Name, Pod: s.Pod.UID, Claim: s.Claim,
 			Attachment: attachment(s, driver, v.NodeName)}
 		if err := v.begin(s, r); err != nil {
 			return "", err

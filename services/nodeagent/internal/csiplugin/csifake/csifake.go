@@ -29,6 +29,8 @@ type Driver struct {
 	Mounter *mountfake.Mounter
 	// Data is the folder that all volumes show.
 	Data string
+	// Stats is the answer about how full any volume is.
+	Stats *csi.NodeGetVolumeStatsResponse
 	// Before is called with each call about a volume; its error is the answer. Nil for none.
 	Before func(ctx context.Context, method string) error
 
@@ -36,6 +38,7 @@ type Driver struct {
 	calls  []string
 	stages []*csi.NodeStageVolumeRequest
 	pubs   []*csi.NodePublishVolumeRequest
+	asked  []*csi.NodeGetVolumeStatsRequest
 	told   []*registration.RegistrationStatus
 }
 
@@ -101,6 +104,13 @@ func (d *Driver) Published() []*csi.NodePublishVolumeRequest {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.pubs)
+}
+
+// Asked returns the requests for the usage of volumes so far.
+func (d *Driver) Asked() []*csi.NodeGetVolumeStatsRequest {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.asked)
 }
 
 // Told returns the registration statuses that the driver got.
@@ -214,4 +224,16 @@ func (d *Driver) NodeUnstageVolume(ctx context.Context, r *csi.NodeUnstageVolume
 		return nil, err
 	}
 	return &csi.NodeUnstageVolumeResponse{}, d.Mounter.Unmount(r.GetStagingTargetPath())
+}
+
+// NodeGetVolumeStats implements csi.NodeServer.
+func (d *Driver) NodeGetVolumeStats(ctx context.Context, r *csi.NodeGetVolumeStatsRequest) (
+	*csi.NodeGetVolumeStatsResponse, error) {
+	d.mu.Lock()
+	d.asked = append(d.asked, r)
+	d.mu.Unlock()
+	if err := d.begin(ctx, "stats", r.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	return d.Stats, nil
 }

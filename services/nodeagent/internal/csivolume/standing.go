@@ -1,0 +1,41 @@
+package csivolume
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Standing is a published volume of a Pod.
+type Standing struct {
+	Pod types.UID
+	// Name is the name of the PersistentVolume, or of an inline volume in its Pod. Claim is the name of the Pod's claim;
+	// empty for an inline volume.
+	Name, Claim    string
+	Driver, Handle string
+	// Target is where the volume is published, Staging where it is staged; empty if it is not.
+	Target, Staging string
+}
+
+// Standing returns the published volumes of all Pods, sorted by Pod and name.
+func (v *Volumes) Standing() []Standing {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var out []Standing
+	for at, r := range v.pods {
+		if !r.Published {
+			continue
+		}
+		one := Standing{Pod: at.pod, Name: at.name, Claim: r.Claim, Driver: r.Driver, Handle: r.Handle,
+			Target: v.target(at.pod, at.name)}
+		if _, staged := v.staged[r.id()]; staged {
+			one.Staging = v.staging(r.id())
+		}
+		out = append(out, one)
+	}
+	slices.SortFunc(out, func(a, b Standing) int {
+		return cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
