@@ -53,6 +53,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume"
 	"keelson.dev/services/nodeagent/internal/volume/claim"
 	"keelson.dev/services/nodeagent/internal/volume/kinds"
+	"keelson.dev/services/nodeagent/internal/volumestats"
 )
 
 // agent is a nodeagent with its parts.
@@ -80,6 +81,8 @@ type agent struct {
 	plugins *csiplugin.Registry
 	drivers *csivolume.Volumes
 	csiNode *csinode.Teller
+	// volumeStats are what the drivers say about these volumes.
+	volumeStats *volumestats.Survey
 	// devices are the devices of device plugins.
 	devices *deviceplugin.Manager
 	// cpus are the CPUs that Pods have exclusively.
@@ -307,6 +310,7 @@ func (a *agent) run(ctx context.Context) error {
 	if api != nil {
 		parts.Go(func() { failed <- api.Serve(below, listener) })
 		parts.Go(func() { a.disk.Run(below) })
+		parts.Go(func() { a.volumeStats.Run(below) })
 	}
 	if a.serving != nil {
 		parts.Go(func() { a.serving.Run(below) })

@@ -4,11 +4,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
+	"keelson.dev/kit/events"
 	"keelson.dev/services/nodeagent/internal/csinode"
 	"keelson.dev/services/nodeagent/internal/csiplugin"
 	"keelson.dev/services/nodeagent/internal/csivolume"
 	"keelson.dev/services/nodeagent/internal/deviceplugin"
 	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/volumestats"
 )
 
 // buildDrivers builds the parts that make CSI drivers serve the volumes of Pods.
@@ -30,6 +32,25 @@ func (a *agent) buildDrivers() {
 			return driver, nil
 		},
 	})
+	a.volumeStats = volumestats.New(volumestats.Config{
+		Log: a.Log, Volumes: a.drivers.Standing, Abnormal: a.volumeAbnormal,
+		Driver: func(name string) (volumestats.Driver, error) {
+			driver, err := a.plugins.Driver(name)
+			if err != nil {
+				return nil, err
+			}
+			return driver, nil
+		},
+	})
+}
+
+// volumeAbnormal records that a driver says that a volume of a Pod is not in order.
+func (a *agent) volumeAbnormal(uid types.UID, volume, message string) {
+	for _, pod := range a.pool.Pods() {
+		if pod.UID == uid {
+			a.events.Record(pod, "", events.Warning("VolumeConditionAbnormal", "Volume %s: %s", volume, message))
+		}
+	}
 }
 
 // openDevices loads the devices that Pods hold.

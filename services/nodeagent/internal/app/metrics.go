@@ -28,6 +28,6 @@ func (a *agent) registerMetrics() {
 	a.Metrics.MustRegister(a.calls.Metrics()...)
 	a.Metrics.MustRegister(
 		kubeletmetrics.Node{Name: a.NodeName, Pods: a.pool.Views, Active: a.pool.Active, Static: a.static.Runs},
-		kubeletmetrics.Volumes{Pods: a.pool.Pods, Disk: a.disk.Known},
+		kubeletmetrics.Volumes{Pods: a.pool.Pods, Disk: a.disk.Known, Drivers: a.volumeStats.Known},
 		kubeletmetrics.ClientLife(a.REST))
 }

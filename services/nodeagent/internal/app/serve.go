@@ -88,6 +88,7 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 		NodeName: a.NodeName, Proc: "/proc", Sys: "/sys", Root: a.RootDir, Machine: a.facts.Info,
 		MilliCPU: a.facts.MilliCPU, MaxPIDs: a.facts.MaxPIDs, Usage: a.cgroups, OwnCPUs: a.ownCPUs,
 		Pods: podsOf{a.pool}.running, Disk: a.disk.Latest, DiskKnown: a.disk.Known,
+		Drivers: a.volumeStats.Latest,
 	})
 	inForce, err := a.inForce(a.driver)
 	if err != nil {

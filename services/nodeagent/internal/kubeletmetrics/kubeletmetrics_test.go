@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/ptr"
 
 	"keelson.dev/services/nodeagent/internal/diskusage"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
@@ -24,6 +26,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podworker"
 	"keelson.dev/services/nodeagent/internal/pressure"
 	"keelson.dev/services/nodeagent/internal/runtime/cri"
+	"keelson.dev/services/nodeagent/internal/volumestats"
 )
 
 // What workers do is counted under the kubelet's names, with its labels and buckets.
@@ -185,7 +188,7 @@ func TestNode(t *testing.T) {
 		"nodeagent_pods gauge 4")
 }
 
-// Each volume of a claim is reported once, as far as it was measured; others are not.
+// Each volume of a claim is reported once, as far as it was measured or a driver knows; others are not.
 func TestVolumes(t *testing.T) {
 	pod := named("p")
 	claim := corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "claim"}}
@@ -194,6 +197,11 @@ func TestVolumes(t *testing.T) {
 		{Name: "own", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}},
 		{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 		{Name: "unmeasured", VolumeSource: claim},
+		{Name: "driven", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "of-driver"}}},
+		{Name: "sick", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "abnormal"}}},
+		{Name: "inline", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{}}},
 	}
 	sharer := named("q")
 	sharer.Spec.Volumes = []corev1.Volume{{Name: "same", VolumeSource: claim}}
@@ -206,8 +214,18 @@ func TestVolumes(t *testing.T) {
 		"q": {Volumes: map[string]diskusage.Volume{"same": v}},
 	}}
 	volumes := Volumes{Pods: func() []*corev1.Pod { return []*corev1.Pod{pod, sharer, named("new")} },
-		Disk: func() *diskusage.Found { return found }}
-	expect(t, shown(t, volumes),
+		Disk: func() *diskusage.Found { return found }, Drivers: func() volumestats.Answers { return driven }}
+	ofDrivers := []string{
+		"kubelet_volume_stats_available_bytes namespace=ns persistentvolumeclaim=of-driver gauge 2",
+		"kubelet_volume_stats_capacity_bytes namespace=ns persistentvolumeclaim=of-driver gauge 3",
+		"kubelet_volume_stats_health_status_abnormal namespace=ns persistentvolumeclaim=abnormal gauge 1",
+		"kubelet_volume_stats_health_status_abnormal namespace=ns persistentvolumeclaim=of-driver gauge 0",
+		"kubelet_volume_stats_inodes namespace=ns persistentvolumeclaim=of-driver gauge 6",
+		"kubelet_volume_stats_inodes_free namespace=ns persistentvolumeclaim=of-driver gauge 5",
+		"kubelet_volume_stats_inodes_used namespace=ns persistentvolumeclaim=of-driver gauge 4",
+		"kubelet_volume_stats_used_bytes namespace=ns persistentvolumeclaim=of-driver gauge 1",
+	}
+	measured := append([]string{
 		"kubelet_volume_stats_available_bytes namespace=ns persistentvolumeclaim=claim gauge 50",
 		"kubelet_volume_stats_available_bytes namespace=ns persistentvolumeclaim=p-own gauge 50",
 		"kubelet_volume_stats_capacity_bytes namespace=ns persistentvolumeclaim=claim gauge 70",
@@ -217,9 +235,27 @@ func TestVolumes(t *testing.T) {
 		"kubelet_volume_stats_inodes_used namespace=ns persistentvolumeclaim=claim gauge 6",
 		"kubelet_volume_stats_inodes_used namespace=ns persistentvolumeclaim=p-own gauge 6",
 		"kubelet_volume_stats_used_bytes namespace=ns persistentvolumeclaim=claim gauge 5",
-		"kubelet_volume_stats_used_bytes namespace=ns persistentvolumeclaim=p-own gauge 5")
+		"kubelet_volume_stats_used_bytes namespace=ns persistentvolumeclaim=p-own gauge 5",
+	}, ofDrivers...)
+	slices.Sort(measured)
+	expect(t, shown(t, volumes), measured...)
 	found = nil
-	expect(t, shown(t, volumes))
+	expect(t, shown(t, volumes), ofDrivers...)
+}
+
+// driven is what drivers say about volumes.
+func driven(_ *corev1.Pod, v *corev1.Volume) (volumestats.Figures, bool) {
+	switch v.Name {
+	case "driven", "inline":
+		return volumestats.Figures{
+			Bytes: volumestats.Amounts{Available: ptr.To[uint64](2), Total: ptr.To[uint64](3), Used: ptr.To[uint64](1)},
+			Inodes: volumestats.Amounts{Available: ptr.To[uint64](5), Total: ptr.To[uint64](6),
+				Used: ptr.To[uint64](4)},
+			Condition: &volumestats.Condition{}}, true
+	case "sick":
+		return volumestats.Figures{Condition: &volumestats.Condition{Abnormal: true}}, true
+	}
+	return volumestats.Figures{}, false
 }
 
 // Lists are counted with their duration and the time between them; the time of the last list counts only successful

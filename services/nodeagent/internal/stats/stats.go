@@ -13,6 +13,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/diskusage"
 	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/volumestats"
 )
 
 // Usage reads figures; cgroup.Tree implements it.
@@ -47,6 +48,8 @@ type Config struct {
 	// at once, even before the first survey.
 	Disk      func(context.Context) *diskusage.Found
 	DiskKnown func() *diskusage.Found
+	// Drivers returns what CSI drivers say about volumes; it never waits longer than a moment.
+	Drivers func(context.Context) volumestats.Answers
 }
 
 // Pod is a Pod with its running containers, the newest instance first.

@@ -19,6 +19,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/diskusage"
 	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/volumestats"
 )
 
 // figures returns usage for two Pods, of which only one has a cgroup.
@@ -68,6 +69,9 @@ func collector(t *testing.T, f *figures) *Collector {
 		NodeName: "n1", Proc: "/proc", Root: t.TempDir(), Usage: f,
 		Disk:      func(context.Context) *diskusage.Found { return nil },
 		DiskKnown: func() *diskusage.Found { return nil },
+		Drivers: func(context.Context) volumestats.Answers {
+			return func(*corev1.Pod, *corev1.Volume) (volumestats.Figures, bool) { return volumestats.Figures{}, false }
+		},
 		Pods: func() []Pod {
 			web := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Name: "web", Namespace: "ns"}}
 			old := web.DeepCopy()

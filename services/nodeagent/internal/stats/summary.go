@@ -27,7 +27,8 @@ func (c *Collector) Summary(ctx context.Context, onlyCPUAndMemory bool) (*statsa
 		return nil, err
 	}
 	summary := summarize(c.config.NodeName, r)
-	more := rest{networks: c.networksOf(r), maxPIDs: c.config.MaxPIDs, space: space, disk: c.config.Disk(ctx)}
+	more := rest{networks: c.networksOf(r), maxPIDs: c.config.MaxPIDs, space: space, disk: c.config.Disk(ctx),
+		drivers: c.config.Drivers(ctx)}
 	if running, err := HostProcesses(c.config.Proc); err == nil {
 		more.processes = &running
 	}

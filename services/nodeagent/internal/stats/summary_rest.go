@@ -8,6 +8,7 @@ import (
 
 	"keelson.dev/kit/podview"
 	"keelson.dev/services/nodeagent/internal/diskusage"
+	"keelson.dev/services/nodeagent/internal/volumestats"
 )
 
 // rest is what a Summary contains besides CPU and memory.
@@ -19,6 +20,8 @@ type rest struct {
 	// space is the size of the Pods' file system, disk the result of the last survey of the disk; it may be nil.
 	space diskusage.Space
 	disk  *diskusage.Found
+	// drivers returns what CSI drivers say about volumes.
+	drivers volumestats.Answers
 }
 
 // complete adds the rest to a summary of a reading.
@@ -35,12 +38,12 @@ func (more rest) complete(summary *statsapi.Summary, r *reading) {
 		if !p.usage.at.IsZero() && p.usage.Pids > 0 {
 			stats.ProcessStats = &statsapi.ProcessStats{ProcessCount: ptr.To(p.usage.Pids)}
 		}
-		if more.disk == nil {
-			continue
+		var parcel diskusage.Parcel
+		if more.disk != nil {
+			parcel = more.disk.Pods[p.UID]
+			more.pod(stats, parcel)
 		}
-		if parcel, measured := more.disk.Pods[p.UID]; measured {
-			more.pod(stats, p.Pod.Pod, parcel)
-		}
+		stats.VolumeStats = more.volumes(p.Pod.Pod, parcel)
 	}
 }
 
@@ -70,7 +73,8 @@ func (more rest) node(node *statsapi.NodeStats, r *reading) {
 	}
 }
 
-func (more rest) pod(stats *statsapi.PodStats, pod *corev1.Pod, parcel diskusage.Parcel) {
+// pod adds what was measured of a Pod, which is nothing if it was not there then.
+func (more rest) pod(stats *statsapi.PodStats, parcel diskusage.Parcel) {
 	at := metav1.NewTime(more.disk.At)
 	if parcel.Total != nil {
 		stats.EphemeralStorage = used(at, more.space, *parcel.Total)
@@ -84,18 +88,34 @@ func (more rest) pod(stats *statsapi.PodStats, pod *corev1.Pod, parcel diskusage
 			c.Rootfs = used(at, more.disk.Images.Space, layer)
 		}
 	}
+}
+
+// volumes returns the figures of a Pod's volumes: those that were measured, and those that a driver knows.
+func (more rest) volumes(pod *corev1.Pod, parcel diskusage.Parcel) []statsapi.VolumeStats {
+	var all []statsapi.VolumeStats
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
-		found, ok := parcel.Volumes[v.Name]
-		if !ok {
+		volume := statsapi.VolumeStats{Name: v.Name}
+		if found, ok := parcel.Volumes[v.Name]; ok {
+			volume.FsStats = *used(metav1.NewTime(more.disk.At), found.Space, found.Usage)
+		} else if told, ok := more.drivers(pod, v); ok {
+			volume.FsStats = toldBy(told)
+		} else {
 			continue
 		}
-		volume := statsapi.VolumeStats{Name: v.Name, FsStats: *used(at, found.Space, found.Usage)}
-		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
-			volume.PVCRef = &statsapi.PVCReference{Name: podview.ClaimName(pod, v), Namespace: pod.Namespace}
+		if name := podview.ClaimName(pod, v); name != "" {
+			volume.PVCRef = &statsapi.PVCReference{Name: name, Namespace: pod.Namespace}
 		}
-		stats.VolumeStats = append(stats.VolumeStats, volume)
+		all = append(all, volume)
 	}
+	return all
+}
+
+// toldBy returns what a driver says about a volume.
+func toldBy(f volumestats.Figures) statsapi.FsStats {
+	return statsapi.FsStats{Time: metav1.NewTime(f.At),
+		AvailableBytes: f.Bytes.Available, CapacityBytes: f.Bytes.Total, UsedBytes: f.Bytes.Used,
+		InodesFree: f.Inodes.Available, Inodes: f.Inodes.Total, InodesUsed: f.Inodes.Used}
 }
 
 // used returns a file system's size together with what is used of it.

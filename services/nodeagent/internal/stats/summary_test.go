@@ -19,6 +19,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/diskusage"
 	"keelson.dev/services/nodeagent/internal/observed"
 	"keelson.dev/services/nodeagent/internal/runtime"
+	"keelson.dev/services/nodeagent/internal/volumestats"
 )
 
 // told returns a value as clients get it; nil stands for what is left out.
@@ -90,7 +91,7 @@ func held(bytes, inodes int64) diskusage.Volume {
 		Space: diskusage.Space{Bytes: 70, BytesFree: 60, BytesAvailable: 50, Inodes: 40, InodesFree: 30}}
 }
 
-// claimant is a Pod with three volumes.
+// claimant is a Pod with volumes.
 func claimant() *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Name: "web", Namespace: "ns"}}
 	pod.Spec.Volumes = []corev1.Volume{
@@ -99,8 +100,17 @@ func claimant() *corev1.Pod {
 		{Name: "own", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}},
 		{Name: "host", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}}},
 		{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		{Name: "disk", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "of-driver"}}},
 	}
 	return pod
+}
+
+// driven is what drivers say about all volumes: it counts where nothing was measured.
+func driven(pod *corev1.Pod, v *corev1.Volume) (volumestats.Figures, bool) {
+	return volumestats.Figures{At: time.Unix(9, 0).UTC(),
+		Bytes:  volumestats.Amounts{Total: ptr.To[uint64](3), Available: ptr.To[uint64](2), Used: ptr.To[uint64](1)},
+		Inodes: volumestats.Amounts{Used: ptr.To[uint64](4)}}, v.Name != "host" && v.Name != "own" && pod.UID == "u"
 }
 
 // The results of the survey are reported where clients look for them: bytes and inodes of the object itself, beside
@@ -124,7 +134,7 @@ func TestSummaryDisk(t *testing.T) {
 	}}, Images: &diskusage.Images{Space: diskusage.Space{Bytes: 90, BytesAvailable: 80},
 		ImageFs: runtime.ImageFs{Bytes: ptr.To[uint64](13)}}}
 	more := rest{networks: &networks{}, space: diskusage.Space{Bytes: 700, BytesFree: 600, BytesAvailable: 500,
-		Inodes: 400, InodesFree: 300}, disk: found, processes: ptr.To[int64](14)}
+		Inodes: 400, InodesFree: 300}, disk: found, processes: ptr.To[int64](14), drivers: driven}
 	summary := summarize("n1", r)
 	more.complete(summary, r)
 	node, stats := summary.Node, summary.Pods[0]
@@ -158,7 +168,8 @@ func TestSummaryDisk(t *testing.T) {
 		{"volumes", stats.VolumeStats, `[` +
 			fill(volume, 5, 6) + `,"name":"data","pvcRef":{"name":"claim","namespace":"ns"}},` +
 			fill(volume, 7, 8) + `,"name":"own","pvcRef":{"name":"web-own","namespace":"ns"}},` +
-			fill(volume, 9, 10) + `,"name":"scratch"}]`},
+			fill(volume, 9, 10) + `,"name":"scratch"},{` + epoch + `,"availableBytes":2,"capacityBytes":3,` +
+			`"usedBytes":1,"inodesUsed":4,"name":"disk","pvcRef":{"name":"of-driver","namespace":"ns"}}]`},
 		{"a Pod that was not there then", summary.Pods[1], `{"podRef":{"name":"web","namespace":"ns","uid":"v"},` +
 			`"startTime":null,"containers":[{"name":"app","startTime":null}]}`},
 	} {
@@ -166,6 +177,13 @@ func TestSummaryDisk(t *testing.T) {
 			t.Errorf("%s:\n%s, want\n%s", row.name, got, row.want)
 		}
 	}
+	more.disk = nil
+	summary = summarize("n1", r)
+	more.complete(summary, r)
+	if all := summary.Pods[0].VolumeStats; len(all) != 3 || *all[0].UsedBytes != 1 || all[0].Name != "data" {
+		t.Errorf("before the first survey: %s", told(t, all))
+	}
+	more.disk = found
 	r.host.swapTotal, r.host.swapFree = 9, 4
 	found.Images, more.maxPIDs = nil, 15
 	summary = summarize("n1", r)
