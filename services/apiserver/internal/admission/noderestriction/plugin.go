@@ -1,6 +1,6 @@
 // Package noderestriction is the admission plugin NodeRestriction: whoever has taken over one Node can write nothing
 // about the others. A Node writes its own Node and CSINode objects, the status of its Pods, its Lease and the slices of
-// its devices, and lets go of volumes of its own.
+// its devices, lets go of volumes of its own, and says how far the volumes of its Pods' claims have grown.
 package noderestriction
 
 import (
@@ -127,6 +127,8 @@ func (p *Plugin) check(ctx context.Context, node string, a admission.Attributes)
 		return p.checkToken(ctx, node, a)
 	case corev1.Resource("persistentvolumes"):
 		return checkVolumeWrite(node, a)
+	case corev1.Resource("persistentvolumeclaims"):
+		return p.checkClaimWrite(ctx, node, a)
 	case certificatesv1.Resource("certificatesigningrequests"):
 		asked, is := a.GetObject().(*certificatesv1.CertificateSigningRequest)
 		if a.GetOperation() != admission.Create || a.GetSubresource() != "" || !is {
@@ -153,6 +155,31 @@ func checkVolumeWrite(node string, a admission.Attributes) error {
 		return fmt.Errorf("unexpected operation %q, node %q can only update persistentvolumes", a.GetOperation(), node)
 	}
 	return checkVolume(node, updated, old)
+}
+
+// checkClaimWrite reads the volume of a claim only if a Node says that it has grown.
+func (p *Plugin) checkClaimWrite(ctx context.Context, node string, a admission.Attributes) error {
+	updated, is := a.GetObject().(*corev1.PersistentVolumeClaim)
+	old, was := a.GetOldObject().(*corev1.PersistentVolumeClaim)
+	if a.GetOperation() != admission.Update || a.GetSubresource() != "status" || !is || !was {
+		return fmt.Errorf("unexpected operation %q, node %q can only update the status of persistentvolumeclaims",
+			a.GetOperation(), node)
+	}
+	if err := checkGrowth(node, updated, old); err != nil || !hasGrown(updated, old) {
+		return err
+	}
+	var err error
+	for _, version := range []string{"0", ""} { // the cache cannot refuse
+		volume, readErr := p.client.CoreV1().PersistentVolumes().Get(ctx, old.Spec.VolumeName,
+			metav1.GetOptions{ResourceVersion: version})
+		if err = readErr; err == nil {
+			err = checkSize(node, updated, volume)
+		}
+		if err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 func (p *Plugin) checkNode(ctx context.Context, node string, a admission.Attributes) error {

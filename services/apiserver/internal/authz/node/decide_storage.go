@@ -67,7 +67,7 @@ func handsToNode(r request, claim *corev1.PersistentVolumeClaim, volume *corev1.
 		return false
 	}
 	for _, secret := range []*corev1.SecretReference{volume.Spec.CSI.NodeStageSecretRef,
-		volume.Spec.CSI.NodePublishSecretRef} {
+		volume.Spec.CSI.NodePublishSecretRef, volume.Spec.CSI.NodeExpandSecretRef} {
 		if secret != nil && secret.Namespace == r.Namespace && secret.Name == r.Name {
 			return true
 		}

@@ -23,7 +23,8 @@ func bound(claim string, change func(*corev1.PersistentVolume)) *corev1.Persiste
 		ClaimRef: &corev1.ObjectReference{Namespace: "ns", Name: claim, UID: "c"},
 		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 			NodeStageSecretRef: secret("stage"), NodePublishSecretRef: secret("publish"),
-			ControllerPublishSecretRef: secret("controller")}},
+			NodeExpandSecretRef: secret("expand"), ControllerPublishSecretRef: secret("controller"),
+			ControllerExpandSecretRef: secret("controller")}},
 	}}
 	if change != nil {
 		change(v)
@@ -62,6 +63,7 @@ func TestStorage(t *testing.T) {
 
 		"for staging":    {verbs: []string{"get"}, resource: secrets, ns: "drivers", name: "stage", allowed: true},
 		"for publishing": {verbs: []string{"get"}, resource: secrets, ns: "drivers", name: "publish", allowed: true},
+		"for growing":    {verbs: []string{"get"}, resource: secrets, ns: "drivers", name: "expand", allowed: true},
 		"watching it": {verbs: []string{"list", "watch"}, resource: secrets, ns: "drivers", name: "stage",
 			reason: unrelated},
 		"the controllers": {verbs: []string{"get"}, resource: secrets, ns: "drivers", name: "controller",

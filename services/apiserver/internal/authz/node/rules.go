@@ -16,6 +16,7 @@ var Rules = []rbacv1.PolicyRule{
 	rule("", []string{"create"}, "pods/eviction", "serviceaccounts/token"),
 	rule("", read, "configmaps", "secrets", "services"),
 	rule("", read, "persistentvolumeclaims"),
+	rule("", []string{"patch"}, "persistentvolumeclaims/status"),
 	rule("", []string{"get"}, "serviceaccounts"),
 	rule("", []string{"get", "list", "patch", "update", "watch"}, "persistentvolumes"),
 	rule("certificates.k8s.io", []string{"create", "get", "list", "watch"}, "certificatesigningrequests"),
