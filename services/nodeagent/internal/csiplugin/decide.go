@@ -41,6 +41,8 @@ type Capabilities struct {
 	MountGroup bool
 	// Stats means that the driver says how full a volume is, Condition that it also says whether it is in order.
 	Stats, Condition bool
+	// Expand means that a volume that has grown in the storage has to grow on the node, too.
+	Expand bool
 }
 
 // checkInfo returns why a plugin cannot be a driver of this node; others are the other plugin types that the node
@@ -105,6 +107,8 @@ func capable(response *csi.NodeGetCapabilitiesResponse) Capabilities {
 			out.Stats = true
 		case csi.NodeServiceCapability_RPC_VOLUME_CONDITION:
 			out.Condition = true
+		case csi.NodeServiceCapability_RPC_EXPAND_VOLUME:
+			out.Expand = true
 		}
 	}
 	return out

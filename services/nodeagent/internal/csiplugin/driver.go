@@ -24,6 +24,18 @@ type Driver struct {
 	timeout time.Duration
 }
 
+// Refusal is the error with which a driver has answered a call.
+type Refusal struct {
+	Code codes.Code
+	text string
+}
+
+// Refuse returns a Refusal.
+func Refuse(code codes.Code, text string) *Refusal { return &Refusal{code, text} }
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.text }
+
 // greet asks a driver for its identity and capabilities.
 func greet(ctx context.Context, name string, conn *grpc.ClientConn, timeout time.Duration) (*Driver, error) {
 	d := &Driver{conn: conn, node: csi.NewNodeClient(conn), timeout: timeout, Identity: Identity{Name: name}}
@@ -92,6 +104,14 @@ func (d *Driver) Stats(ctx context.Context, request *csi.NodeGetVolumeStatsReque
 	return response, err
 }
 
+// Expand makes a volume on the node as large as it is in the storage.
+func (d *Driver) Expand(ctx context.Context, request *csi.NodeExpandVolumeRequest) error {
+	return d.call(ctx, "NodeExpandVolume", func(ctx context.Context) error {
+		_, err := d.node.NodeExpandVolume(ctx, request)
+		return err
+	})
+}
+
 func (d *Driver) undo(ctx context.Context, method string, do func(context.Context) error) error {
 	return d.call(ctx, method, func(ctx context.Context) error {
 		err := do(ctx)
@@ -116,8 +136,8 @@ func (d *Driver) call(ctx context.Context, method string, do func(context.Contex
 		return fmt.Errorf("%s of CSI driver %s did not answer within %s", method, d.Name, d.timeout)
 	}
 	if answer, ok := status.FromError(err); ok {
-		return fmt.Errorf("%s of CSI driver %s: %s: %s", method, d.Name, answer.Code(),
-			pluginsocket.Clip(answer.Message()))
+		return &Refusal{Code: answer.Code(), text: fmt.Sprintf("%s of CSI driver %s: %s: %s", method, d.Name,
+			answer.Code(), pluginsocket.Clip(answer.Message()))}
 	}
 	return err
 }

@@ -39,6 +39,7 @@ type Driver struct {
 	stages []*csi.NodeStageVolumeRequest
 	pubs   []*csi.NodePublishVolumeRequest
 	asked  []*csi.NodeGetVolumeStatsRequest
+	grown  []*csi.NodeExpandVolumeRequest
 	told   []*registration.RegistrationStatus
 }
 
@@ -111,6 +112,13 @@ func (d *Driver) Asked() []*csi.NodeGetVolumeStatsRequest {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.asked)
+}
+
+// Grown returns the requests to grow volumes so far.
+func (d *Driver) Grown() []*csi.NodeExpandVolumeRequest {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.grown)
 }
 
 // Told returns the registration statuses that the driver got.
@@ -236,4 +244,16 @@ func (d *Driver) NodeGetVolumeStats(ctx context.Context, r *csi.NodeGetVolumeSta
 		return nil, err
 	}
 	return d.Stats, nil
+}
+
+// NodeExpandVolume implements csi.NodeServer.
+func (d *Driver) NodeExpandVolume(ctx context.Context, r *csi.NodeExpandVolumeRequest) (*csi.NodeExpandVolumeResponse,
+	error) {
+	d.mu.Lock()
+	d.grown = append(d.grown, r)
+	d.mu.Unlock()
+	if err := d.begin(ctx, "expand", r.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	return &csi.NodeExpandVolumeResponse{}, nil
 }
