@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/localvolume"
 )
 
 // How long to wait after a failed read or watch; each failure doubles it.
@@ -191,7 +193,8 @@ func resourceVersion(object runtime.Object) string {
 	return accessor.GetResourceVersion()
 }
 
-// immutable reports whether the object will not change any more: a volume once it is bound.
+// immutable reports whether the object will not change any more: a volume once it is bound, unless its driver may let
+// it grow.
 func immutable(object runtime.Object) bool {
 	switch object := object.(type) {
 	case *corev1.ConfigMap:
@@ -199,7 +202,8 @@ func immutable(object runtime.Object) bool {
 	case *corev1.Secret:
 		return ptr.Deref(object.Immutable, false)
 	case *corev1.PersistentVolume:
-		return object.Status.Phase == corev1.VolumeBound
+		grows := object.Spec.CSI != nil && object.Spec.CSI.Driver != localvolume.Driver
+		return object.Status.Phase == corev1.VolumeBound && !grows
 	}
 	return false
 }

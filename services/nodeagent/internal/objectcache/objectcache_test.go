@@ -16,6 +16,7 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -412,6 +413,35 @@ func TestClaimsAndVolumes(t *testing.T) {
 			t.Error("followed after the last pod")
 		}
 	}, claim, pv)
+}
+
+// The volume of a driver is followed as long as a Pod has it, since it may grow; a folder of the node's own is not.
+func TestVolumesThatGrow(t *testing.T) {
+	for driver, grows := range map[string]bool{"disk.example.com": true, "local.keelson.dev": false} {
+		pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv", UID: "v", ResourceVersion: "1"},
+			Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: corev1.PersistentVolumeSource{
+				CSI: &corev1.CSIPersistentVolumeSource{Driver: driver}}},
+			Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound}}
+		run(t, func(t *testing.T, r *rig) {
+			r.Register(podUsing("a"))
+			if _, err := r.PersistentVolume(t.Context(), "a", "pv"); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			grown := pv.DeepCopy()
+			grown.ResourceVersion = "2"
+			grown.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: apiresource.MustParse("2Gi")}
+			if _, err := r.client.CoreV1().PersistentVolumes().Update(t.Context(), grown,
+				metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			got, err := r.PersistentVolume(t.Context(), "a", "pv")
+			if err != nil || (len(got.Spec.Capacity) > 0) != grows || (len(r.notifiedPods()) > 0) != grows {
+				t.Errorf("%s: it is %v, %v", driver, got.Spec.Capacity, err)
+			}
+		}, pv)
+	}
 }
 
 // The handler is the one that the class names, not the class's own name.
