@@ -20,6 +20,14 @@ func (r *recorder) Record(pod *corev1.Pod, fieldPath string, e events.Event) {
 	}, e)
 }
 
+// RecordClaim writes an event about a claim.
+func (r *recorder) RecordClaim(claim *corev1.PersistentVolumeClaim, e events.Event) {
+	r.Recorder.Record(&corev1.ObjectReference{
+		APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
+		ResourceVersion: claim.ResourceVersion,
+	}, e)
+}
+
 // recordNode writes an event about the node, under the name by which existing tools look for such events.
 func (a *agent) recordNode(e events.Event) {
 	a.events.Recorder.Record(&corev1.ObjectReference{Kind: "Node", Name: a.NodeName, UID: types.UID(a.NodeName)}, e)

@@ -12,6 +12,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/fieldcheck"
@@ -39,7 +40,11 @@ type Source struct {
 	// Single means that no other Pod may use the volume.
 	Single bool
 	// The Secrets are only for the driver; nil for none.
-	StageSecret, PublishSecret *corev1.SecretReference
+	StageSecret, PublishSecret, ExpandSecret *corev1.SecretReference
+	// Size is what the claim says that the volume has, in bytes; 0 if it does not say. Growing means that it may have to
+	// grow before the Pod gets it.
+	Size    int64
+	Growing bool
 }
 
 func (s Source) id() volumeID { return volumeID{s.Driver, s.Handle} }
@@ -54,7 +59,15 @@ func OfVolume(pod *corev1.Pod, volume *corev1.Volume, pv *corev1.PersistentVolum
 		MountOptions: pv.Spec.MountOptions, Attributes: spec.VolumeAttributes, AccessModes: pv.Spec.AccessModes,
 		Single:      slices.Contains(pv.Spec.AccessModes, corev1.ReadWriteOncePod),
 		StageSecret: spec.NodeStageSecretRef, PublishSecret: spec.NodePublishSecretRef,
+		ExpandSecret: spec.NodeExpandSecretRef,
 	}
+}
+
+// WithClaim adds what the volume's claim says.
+func (s Source) WithClaim(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) Source {
+	s.Size = sizeOf(claim)
+	s.Growing = !s.ReadOnly && growing(claim, pv, s.Size) != nil
+	return s
 }
 
 // onlyReads reports whether every volume of the Pod that uses the claim is read-only: they share one mount.
@@ -140,6 +153,7 @@ type call struct {
 	staging, target              string
 	publishContext               map[string]string
 	stageSecrets, publishSecrets map[string]string
+	expandSecrets                map[string]string
 }
 
 // stages reports whether the volume is staged before it is published.
@@ -156,6 +170,18 @@ func (c call) publishRequest() *csi.NodePublishVolumeRequest {
 	request := &csi.NodePublishVolumeRequest{
 		VolumeId: c.Handle, PublishContext: c.publishContext, TargetPath: c.target, VolumeCapability: c.capability(),
 		Readonly: c.ReadOnly, Secrets: c.publishSecrets, VolumeContext: c.volumeContext(),
+	}
+	if c.stages() {
+		request.StagingTargetPath = c.staging
+	}
+	return request
+}
+
+// expandRequest asks for the growth of a volume that is staged or published at a path.
+func (c call) expandRequest(path string, to resource.Quantity) *csi.NodeExpandVolumeRequest {
+	request := &csi.NodeExpandVolumeRequest{
+		VolumeId: c.Handle, VolumePath: path, CapacityRange: &csi.CapacityRange{RequiredBytes: bytesOf(to)},
+		VolumeCapability: c.capability(), Secrets: c.expandSecrets,
 	}
 	if c.stages() {
 		request.StagingTargetPath = c.staging

@@ -15,4 +15,5 @@ func (liar) Can() csiplugin.Capabilities                                    { re
 func (liar) Stage(context.Context, *csi.NodeStageVolumeRequest) error       { return nil }
 func (l liar) Publish(context.Context, *csi.NodePublishVolumeRequest) error { l.does(); return nil }
 func (liar) Unpublish(context.Context, string, string) error                { return nil }
+func (liar) Expand(context.Context, *csi.NodeExpandVolumeRequest) error     { return nil }
 func (liar) Unstage(context.Context, string, string) error                  { return nil }

@@ -24,6 +24,8 @@ type record struct {
 	Pod        types.UID `json:"podUID,omitempty"`
 	// Claim is the name of the Pod's claim; empty for an inline volume, and if an older agent has written the record.
 	Claim string `json:"claim,omitempty"`
+	// Size is what the volume of a claim is known to have on the node, in bytes; 0 if it is not known.
+	Size int64 `json:"size,omitempty"`
 	// Asked is set before the first call to the driver.
 	Asked bool `json:"asked,omitempty"`
 	// Published is set when containers may mount the volume.

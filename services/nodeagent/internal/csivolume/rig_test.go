@@ -2,7 +2,9 @@ package csivolume
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/container-storage-interface/spec/lib/go/csi"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -19,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/kit/events"
 	"keelson.dev/kit/volumename"
 	"keelson.dev/services/nodeagent/internal/csiplugin"
 	"keelson.dev/services/nodeagent/internal/csiplugin/csifake"
@@ -46,13 +50,24 @@ type rig struct {
 	attach  map[string]*storagev1.VolumeAttachment
 	secrets map[string]*corev1.Secret
 	now     time.Time
+	// claim and pv are those of all volumes; broken fails the writes to the claim.
+	claim  *corev1.PersistentVolumeClaim
+	pv     *corev1.PersistentVolume
+	broken error
+	events []string
 }
 
 func newRig(t *testing.T) *rig {
+	return newRigWith(t, csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME)
+}
+
+// newRigWith returns a rig whose driver has the capabilities.
+func newRigWith(t *testing.T, can ...csi.NodeServiceCapability_RPC_Type) *rig {
 	r := &rig{t: t, mounter: &mountfake.Mounter{}, root: podfiles.Root{Dir: t.TempDir(), LogDir: t.TempDir()},
 		node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, drivers: map[string]*storagev1.CSIDriver{},
 		attach: map[string]*storagev1.VolumeAttachment{}, secrets: map[string]*corev1.Secret{}, now: time.Unix(1000, 0)}
 	r.driver = csifake.New(disk, t.TempDir(), r.mounter)
+	r.driver.Can = can
 	r.registry = csiplugin.New(csiplugin.Config{Root: r.root.Dir, Log: zap.NewNop(), CallTimeout: time.Second})
 	r.restart()
 	r.driver.Serve(t, filepath.Join(r.registry.Dir(), "disk.sock"))
@@ -73,7 +88,7 @@ func newRig(t *testing.T) *rig {
 // restart starts a new agent with what is on disk.
 func (r *rig) restart() {
 	r.Volumes = Open(Config{Files: r.root, Mounter: r.mounter, Objects: r, NodeName: "n", Log: zap.NewNop(),
-		Changed: func() {}, Now: func() time.Time { r.mu.Lock(); defer r.mu.Unlock(); return r.now },
+		Events: r, Changed: func() {}, Now: func() time.Time { r.mu.Lock(); defer r.mu.Unlock(); return r.now },
 		Node: func() *corev1.Node { r.mu.Lock(); defer r.mu.Unlock(); return r.node.DeepCopy() },
 		Driver: func(name string) (Driver, error) {
 			driver, err := r.registry.Driver(name)
@@ -132,6 +147,81 @@ func (r *rig) DriverSecret(_ context.Context, ref corev1.SecretReference) (*core
 		return found, nil
 	}
 	return nil, apierrors.NewNotFound(corev1.Resource("secret"), ref.Name)
+}
+
+func (r *rig) Claim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {
+	return r.ClaimNow(ctx, namespace, name)
+}
+
+func (r *rig) PersistentVolume(ctx context.Context, _ types.UID, name string) (*corev1.PersistentVolume, error) {
+	return r.VolumeNow(ctx, name)
+}
+
+func (r *rig) ClaimNow(_ context.Context, _, name string) (*corev1.PersistentVolumeClaim, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.claim == nil || r.claim.Name != name {
+		return nil, apierrors.NewNotFound(corev1.Resource("persistentvolumeclaim"), name)
+	}
+	return r.claim.DeepCopy(), nil
+}
+
+func (r *rig) VolumeNow(_ context.Context, name string) (*corev1.PersistentVolume, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pv == nil || r.pv.Name != name {
+		return nil, apierrors.NewNotFound(corev1.Resource("persistentvolume"), name)
+	}
+	return r.pv.DeepCopy(), nil
+}
+
+// PatchClaimStatus applies a merge patch of what nodes write, as the API does, if the version is that of the claim.
+func (r *rig) PatchClaimStatus(_ context.Context, _, name string, patch []byte) (*corev1.PersistentVolumeClaim, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.broken != nil {
+		return nil, r.broken
+	}
+	var asked struct {
+		Metadata metav1.ObjectMeta
+		Status   struct {
+			Capacity                  corev1.ResourceList
+			AllocatedResourceStatuses map[corev1.ResourceName]*corev1.ClaimResourceStatus
+			Conditions                *[]corev1.PersistentVolumeClaimCondition
+		}
+	}
+	if err := json.Unmarshal(patch, &asked); err != nil {
+		return nil, err
+	}
+	if asked.Metadata.ResourceVersion != r.claim.ResourceVersion || asked.Metadata.UID != r.claim.UID {
+		return nil, apierrors.NewConflict(corev1.Resource("persistentvolumeclaims"), name, errors.New("it has changed"))
+	}
+	next := r.claim.DeepCopy()
+	next.ResourceVersion += "+"
+	maps.Copy(next.Status.Capacity, asked.Status.Capacity)
+	for key, state := range asked.Status.AllocatedResourceStatuses {
+		delete(next.Status.AllocatedResourceStatuses, key)
+		if state != nil {
+			next.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{key: *state}
+		}
+	}
+	if asked.Status.Conditions != nil {
+		next.Status.Conditions = *asked.Status.Conditions
+	}
+	r.claim = next
+	return next.DeepCopy(), nil
+}
+
+func (r *rig) Record(pod *corev1.Pod, _ string, e events.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, pod.Name+" "+e.Reason)
+}
+
+func (r *rig) RecordClaim(claim *corev1.PersistentVolumeClaim, e events.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, claim.Name+" "+e.Reason)
 }
 
 // says changes the driver's object.

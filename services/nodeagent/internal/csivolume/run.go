@@ -18,15 +18,15 @@ import (
 // again is the back-off between attempts to have a driver undo something, the same as the kubelet's.
 var again = backoff.Policy{First: 500 * time.Millisecond, Max: 2*time.Minute + 2*time.Second}
 
-// attempt counts the failures of one undo. Only the runner uses it.
+// attempt counts the failures of one task. Only the runner uses it.
 type attempt struct {
 	running  bool
 	failures int
 	nextAt   time.Time
 }
 
-// undo undoes one thing.
-type undo func(context.Context) error
+// work is a task: it undoes one thing, or compares one volume with the API.
+type work func(context.Context) error
 
 // result is the end of an attempt.
 type result struct {
@@ -34,15 +34,15 @@ type result struct {
 	err  error
 }
 
-// Run unstages the volumes that no Pod uses any more, and unpublishes those that Pods have left, until ctx ends.
-// Each runs separately: a driver that hangs delays only its own volumes.
+// Run unstages the volumes that no Pod uses any more, unpublishes those that Pods have left, and grows those that have
+// grown in the storage, until ctx ends. Each runs separately: a driver that hangs delays only its own volumes.
 func (v *Volumes) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	results := make(chan result)
 	attempts := map[string]*attempt{}
 	for {
-		wake := v.start(attempts, func(task string, do undo) {
+		wake := v.start(attempts, func(task string, do work) {
 			running.Go(func() {
 				select {
 				case results <- result{task, do(ctx)}:
@@ -62,7 +62,7 @@ func (v *Volumes) Run(ctx context.Context) {
 }
 
 // start begins what is due, forgets what need not be done any more, and returns a channel for the next due time.
-func (v *Volumes) start(attempts map[string]*attempt, begin func(string, undo)) <-chan time.Time {
+func (v *Volumes) start(attempts map[string]*attempt, begin func(string, work)) <-chan time.Time {
 	tasks := v.tasks()
 	maps.DeleteFunc(attempts, func(task string, a *attempt) bool { return tasks[task] == nil && !a.running })
 	var soonest time.Duration = -1
@@ -96,15 +96,18 @@ func (v *Volumes) conclude(a *attempt, r result) {
 	a.failures++
 	delay := again.Delay(a.failures)
 	a.nextAt = v.Now().Add(delay)
-	v.Log.Warn("a CSI volume is still to be let go, trying again", zap.String("task", r.task),
+	v.Log.Warn("work on a CSI volume failed, trying again", zap.String("task", r.task),
 		zap.Duration("in", delay), zap.Error(r.err))
 }
 
-// tasks returns what is to be undone now, by a name for each.
-func (v *Volumes) tasks() map[string]undo {
+// tasks returns what is to be done now, by a name for each.
+func (v *Volumes) tasks() map[string]work {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	out := map[string]undo{}
+	out := map[string]work{}
+	for _, at := range v.wishes.places() {
+		out["compare "+at.name+" of pod "+string(at.pod)] = func(ctx context.Context) error { return v.compare(ctx, at) }
+	}
 	for file, r := range v.left {
 		out["unpublish "+r.Name+" of pod "+string(r.Pod)] = func(ctx context.Context) error {
 			return v.catchUp(ctx, file, r)

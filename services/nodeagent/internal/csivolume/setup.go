@@ -166,6 +166,7 @@ func (v *Volumes) mount(ctx context.Context, c call, r record) error {
 	if c.publishSecrets, err = v.secret(ctx, c.PublishSecret); err != nil {
 		return err
 	}
+	c.Growing = c.Growing && c.can.Expand
 	unlock, err := v.locks.lock(ctx, c.id())
 	if err != nil {
 		return err
@@ -183,6 +184,9 @@ func (v *Volumes) mount(ctx context.Context, c call, r record) error {
 		if err := v.stageVolume(ctx, driver, c, r); err != nil {
 			return err
 		}
+		if err := v.growNew(ctx, driver, &c, c.staging); err != nil {
+			return err
+		}
 	}
 	err = failpoint.Around("nodeagent/csi.publish", func() error { return driver.Publish(ctx, c.publishRequest()) })
 	if err != nil {
@@ -191,11 +195,26 @@ func (v *Volumes) mount(ctx context.Context, c call, r record) error {
 	if err := v.inspect(c); err != nil {
 		return err
 	}
+	if !c.stages() {
+		if err := v.growNew(ctx, driver, &c, c.target); err != nil {
+			return err
+		}
+	}
 	if err := give(c); err != nil {
 		return err
 	}
-	r.Published = true
+	r.Published, r.Size = true, c.Size
 	return v.put(c.at(), r)
+}
+
+// growNew grows a volume that no container of the Pod has yet, if it may have to grow.
+func (v *Volumes) growNew(ctx context.Context, driver Driver, c *call, path string) error {
+	if !c.Growing {
+		return nil
+	}
+	size, err := v.grow(ctx, driver, *c, path)
+	c.Size = max(c.Size, size)
+	return err
 }
 
 // stageVolume stages the volume, after recording that.

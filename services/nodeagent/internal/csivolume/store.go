@@ -194,6 +194,39 @@ func (s *store) put(at place, r record) error {
 	})
 }
 
+// amend changes the record of a Pod's volume, if there is one.
+func (s *store) amend(at place, change func(*record)) error {
+	return s.write(func() error { return s.amendLocked(at, change) })
+}
+
+func (s *store) amendLocked(at place, change func(*record)) error {
+	r, known := s.pods[at]
+	if !known {
+		return nil
+	}
+	change(&r)
+	if err := save(filepath.Join(s.pod(at.pod, at.name), recordName), r); err != nil {
+		return err
+	}
+	s.pods[at] = r
+	return nil
+}
+
+// resized records that a volume has a size, in bytes, for all Pods that have it.
+func (s *store) resized(v volumeID, size int64) error {
+	return s.write(func() error {
+		for at, r := range s.pods {
+			if r.id() != v || !r.Published {
+				continue
+			}
+			if err := s.amendLocked(at, func(r *record) { r.Size = size }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // drop forgets a Pod's volume, with its folder if that is empty: other contents are removed with the Pod's folder.
 func (s *store) drop(at place) error {
 	return s.write(func() error {

@@ -18,6 +18,7 @@ import (
 // has had the driver unpublish it.
 func (v *Volumes) TearDown(ctx context.Context, pod types.UID, name string) error {
 	at := place{pod, name}
+	v.wishes.drop(at)
 	target := v.target(pod, name)
 	r, known := v.of(at)
 	if !known || !r.Asked {

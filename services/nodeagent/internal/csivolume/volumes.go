@@ -10,7 +10,9 @@ import (
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"keelson.dev/kit/events"
 	"keelson.dev/kit/wakeup"
 	"keelson.dev/services/nodeagent/internal/csiplugin"
 	"keelson.dev/services/nodeagent/internal/podfiles"
@@ -23,6 +25,7 @@ type Driver interface {
 	Publish(ctx context.Context, request *csi.NodePublishVolumeRequest) error
 	Unpublish(ctx context.Context, handle, target string) error
 	Unstage(ctx context.Context, handle, staging string) error
+	Expand(ctx context.Context, request *csi.NodeExpandVolumeRequest) error
 }
 
 // Objects reads what volumes of drivers need from the API. An object that does not exist is a not-found error.
@@ -30,6 +33,20 @@ type Objects interface {
 	CSIDriver(ctx context.Context, name string) (*storagev1.CSIDriver, error)
 	VolumeAttachment(ctx context.Context, name string) (*storagev1.VolumeAttachment, error)
 	DriverSecret(ctx context.Context, ref corev1.SecretReference) (*corev1.Secret, error)
+	// Claim and PersistentVolume return what is known of objects that the Pods of the node use; ClaimNow and VolumeNow
+	// read them.
+	Claim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error)
+	PersistentVolume(ctx context.Context, pod types.UID, name string) (*corev1.PersistentVolume, error)
+	ClaimNow(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error)
+	VolumeNow(ctx context.Context, name string) (*corev1.PersistentVolume, error)
+	// PatchClaimStatus applies a merge patch to the status of a claim.
+	PatchClaimStatus(ctx context.Context, namespace, name string, patch []byte) (*corev1.PersistentVolumeClaim, error)
+}
+
+// Recorder records events about Pods and their claims.
+type Recorder interface {
+	Record(pod *corev1.Pod, fieldPath string, e events.Event)
+	RecordClaim(claim *corev1.PersistentVolumeClaim, e events.Event)
 }
 
 // Mounter is the part of volume.Mounter that this package needs.
@@ -51,6 +68,7 @@ type Config struct {
 	// Changed is called after the volumes in use have changed. It must not block.
 	Changed  func()
 	NodeName string
+	Events   Recorder
 	Log      *zap.Logger
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
@@ -61,8 +79,9 @@ type Config struct {
 type Volumes struct {
 	Config
 	*store
-	locks locks
-	bell  bell
+	locks  locks
+	bell   bell
+	wishes wishes
 	// due wakes Run.
 	due wakeup.Signal
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -105,8 +106,12 @@ func (k Kind) begin(ctx context.Context, request volume.Request) (*localvolume.U
 func (k Kind) mount(ctx context.Context, request volume.Request, use *localvolume.Use) (volume.Result, error) {
 	result := volume.Result{ReadOnly: use.ReadOnly}
 	path, stands, err := k.Drivers.Published(request.Pod.UID, use.Volume)
-	if result.Path = path; err != nil || stands {
+	if result.Path = path; err != nil {
 		return result, err
+	}
+	if stands {
+		k.Drivers.Compare(request.Pod, request.Volume, use.Volume)
+		return result, nil
 	}
 	pv, err := k.Objects.PersistentVolume(ctx, request.Pod.UID, use.Volume)
 	if err != nil {
@@ -115,7 +120,15 @@ func (k Kind) mount(ctx context.Context, request volume.Request, use *localvolum
 	if pv.Spec.CSI == nil {
 		return result, fmt.Errorf("persistentvolume %q is no longer one of CSI driver %s", pv.Name, use.Driver)
 	}
-	result.Path, err = k.Drivers.SetUp(ctx, csivolume.OfVolume(request.Pod, request.Volume, pv))
+	source := csivolume.OfVolume(request.Pod, request.Volume, pv)
+	claim, err := k.Objects.Claim(ctx, request.Pod.Namespace, source.Claim)
+	switch {
+	case err == nil:
+		source = source.WithClaim(claim, pv)
+	case !apierrors.IsNotFound(err): // the Pod keeps the volume of a claim that is gone
+		return result, err
+	}
+	result.Path, err = k.Drivers.SetUp(ctx, source)
 	return result, err
 }
 

@@ -65,6 +65,10 @@ func (d *driver) Unstage(_ context.Context, _, staging string) error {
 	return d.mounter.Unmount(staging)
 }
 
+func (d *driver) Expand(context.Context, *csi.NodeExpandVolumeRequest) error {
+	panic("no volume is to grow")
+}
+
 func (d *driver) CSIDriver(_ context.Context, name string) (*storagev1.CSIDriver, error) {
 	return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSIDriverSpec{
 		AttachRequired:       ptr.To(false),
@@ -77,6 +81,24 @@ func (d *driver) VolumeAttachment(context.Context, string) (*storagev1.VolumeAtt
 
 func (d *driver) DriverSecret(context.Context, corev1.SecretReference) (*corev1.Secret, error) {
 	return &corev1.Secret{Data: map[string][]byte{"key": []byte("hush")}}, nil
+}
+
+func (d *driver) ClaimNow(context.Context, string, string) (*corev1.PersistentVolumeClaim, error) {
+	panic("no volume is to grow")
+}
+
+func (d *driver) VolumeNow(context.Context, string) (*corev1.PersistentVolume, error) {
+	panic("no volume is to grow")
+}
+
+func (d *driver) PatchClaimStatus(context.Context, string, string, []byte) (*corev1.PersistentVolumeClaim, error) {
+	panic("no volume is to grow")
+}
+
+// driverObjects are the objects that the driver's volumes are made of.
+type driverObjects struct {
+	*driver
+	*objects
 }
 
 // ofDriver binds the claim to a volume of the driver.

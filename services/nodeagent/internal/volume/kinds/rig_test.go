@@ -109,7 +109,8 @@ func newRig(t *testing.T, mounter volume.Mounter) *rig {
 	}}
 	r.store = localvolume.NewStore(r.root, mounter)
 	r.driver = &driver{mounter: mounter, data: t.TempDir()}
-	r.drivers = csivolume.Open(csivolume.Config{Files: r.root, Mounter: mounter, Objects: r.driver, NodeName: "n",
+	r.drivers = csivolume.Open(csivolume.Config{Files: r.root, Mounter: mounter,
+		Objects: driverObjects{r.driver, r.objects}, NodeName: "n",
 		Log: zap.NewNop(), Changed: func() {},
 		Driver: func(string) (csivolume.Driver, error) { return r.driver, nil }})
 	r.Host = volume.NewHost(r.root, mounter, kinds.All(mounter, r.objects, claim.Kind{Objects: r.objects,
