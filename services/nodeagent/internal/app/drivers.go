@@ -23,7 +23,7 @@ func (a *agent) buildDrivers() {
 		Drivers: a.plugins.Identities})
 	a.drivers = csivolume.Open(csivolume.Config{
 		Files: a.files, Mounter: a.mounter, Objects: a.objects, Node: a.node.Current, Changed: a.node.Look,
-		NodeName: a.NodeName, Log: a.Log, Events: a.events,
+		NodeName: a.NodeName, Boot: a.facts.Info.BootID, Log: a.Log, Events: a.events,
 		Driver: func(name string) (csivolume.Driver, error) {
 			driver, err := a.plugins.Driver(name)
 			if err != nil {

@@ -31,6 +31,8 @@ type Source struct {
 	Claim string
 	// Inline volumes live as long as their Pod and are created by publishing them.
 	Inline bool
+	// Block means that containers get the volume as a block device.
+	Block bool
 	// ReadOnly means that no container of the Pod may write to it.
 	ReadOnly     bool
 	FSType       string
@@ -41,8 +43,8 @@ type Source struct {
 	Single bool
 	// The Secrets are only for the driver; nil for none.
 	StageSecret, PublishSecret, ExpandSecret *corev1.SecretReference
-	// Size is what the claim says that the volume has, in bytes; 0 if it does not say. Growing means that it may have to
-	// grow before the Pod gets it.
+	// Size is what the claim says that the volume has, in bytes; 0 if it does not say. Growing means that it may have
+	// to grow before the Pod gets it.
 	Size    int64
 	Growing bool
 }
@@ -55,12 +57,18 @@ func OfVolume(pod *corev1.Pod, volume *corev1.Volume, pv *corev1.PersistentVolum
 	spec := pv.Spec.CSI
 	return Source{
 		Pod: pod, Name: pv.Name, Driver: spec.Driver, Handle: spec.VolumeHandle, Claim: podview.ClaimName(pod, volume),
+		Block:    IsBlock(pv),
 		ReadOnly: spec.ReadOnly || onlyReads(pod, volume.PersistentVolumeClaim), FSType: spec.FSType,
 		MountOptions: pv.Spec.MountOptions, Attributes: spec.VolumeAttributes, AccessModes: pv.Spec.AccessModes,
 		Single:      slices.Contains(pv.Spec.AccessModes, corev1.ReadWriteOncePod),
 		StageSecret: spec.NodeStageSecretRef, PublishSecret: spec.NodePublishSecretRef,
 		ExpandSecret: spec.NodeExpandSecretRef,
 	}
+}
+
+// IsBlock reports whether containers get a volume as a block device.
+func IsBlock(pv *corev1.PersistentVolume) bool {
+	return ptr.Deref(pv.Spec.VolumeMode, corev1.PersistentVolumeFilesystem) == corev1.PersistentVolumeBlock
 }
 
 // WithClaim adds what the volume's claim says.
@@ -208,14 +216,16 @@ func (c call) volumeContext() map[string]string {
 }
 
 func (c call) capability() *csi.VolumeCapability {
+	mode := &csi.VolumeCapability_AccessMode{Mode: accessMode(c.AccessModes, c.can.SingleWriters)}
+	if c.Block {
+		return &csi.VolumeCapability{AccessMode: mode,
+			AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}}
+	}
 	mount := &csi.VolumeCapability_MountVolume{FsType: c.FSType, MountFlags: c.MountOptions}
 	if group := c.group(); group >= 0 && c.can.MountGroup {
 		mount.VolumeMountGroup = strconv.FormatInt(group, 10)
 	}
-	return &csi.VolumeCapability{
-		AccessType: &csi.VolumeCapability_Mount{Mount: mount},
-		AccessMode: &csi.VolumeCapability_AccessMode{Mode: accessMode(c.AccessModes, c.can.SingleWriters)},
-	}
+	return &csi.VolumeCapability{AccessMode: mode, AccessType: &csi.VolumeCapability_Mount{Mount: mount}}
 }
 
 // accessMode returns the driver's constant for the first access mode of the volume.
@@ -245,7 +255,7 @@ func accessMode(modes []corev1.PersistentVolumeAccessMode, single bool) csi.Volu
 // group returns the group for the volume; -1 for none.
 func (c call) group() int64 {
 	security := c.Pod.Spec.SecurityContext
-	if security == nil || security.FSGroup == nil || c.ReadOnly {
+	if security == nil || security.FSGroup == nil || c.ReadOnly || c.Block {
 		return -1
 	}
 	policy := storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy

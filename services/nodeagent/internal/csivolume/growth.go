@@ -96,8 +96,8 @@ func (w *wishes) waits(at place, size int64) bool {
 	return w.waiting[at] == size
 }
 
-// Compare has Run compare a published volume of a Pod with what the API says about it, and grow it if it has grown in the
-// storage. name is the name of the PersistentVolume.
+// Compare has Run compare a published volume of a Pod with what the API says about it, and grow it if it has grown in
+// the storage. name is the name of the PersistentVolume.
 func (v *Volumes) Compare(pod *corev1.Pod, volume *corev1.Volume, name string) {
 	v.wishes.add(place{pod.UID, name}, wish{pod, volume})
 	v.lookForDue()
@@ -161,7 +161,7 @@ func (v *Volumes) growPublished(ctx context.Context, s Source, at place) error {
 	if err != nil || !driver.Can().Expand {
 		return err
 	}
-	c := call{Source: s, can: driver.Can(), staging: v.staging(s.id()), target: v.target(at.pod, at.name)}
+	c := call{Source: s, can: driver.Can(), staging: v.staging(s.id()), target: v.published(at, s.Block)}
 	if c.driver, err = v.object(ctx, s.Driver); err != nil {
 		return err
 	}

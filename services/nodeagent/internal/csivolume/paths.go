@@ -1,15 +1,15 @@
 // Package csivolume sets up the volumes of CSI drivers and takes them down again. All that it has to know is on disk,
 // at the kubelet's paths:
 //
-//	<Dir>/pods/<uid>/volumes/kubernetes.io~csi/<name>/vol_data.json   what a Pod uses; removed when it is unpublished
-//	<Dir>/pods/<uid>/volumes/kubernetes.io~csi/<name>/mount           where the driver mounts it for the Pod
-//	<Dir>/plugins/kubernetes.io/csi/<driver>/<hash>/vol_data.json     what is staged; removed when it is unstaged
-//	<Dir>/plugins/kubernetes.io/csi/<driver>/<hash>/globalmount       where the driver stages it for the node
-//	<Dir>/csi-unpublish/<hash>.json                                   what a removed Pod has left to unpublish
+//	<Dir>/pods/<uid>/volumes/kubernetes.io~csi/<name>/vol_data.json      what a Pod uses; removed when unpublished
+//	<Dir>/pods/<uid>/volumes/kubernetes.io~csi/<name>/mount              where the driver mounts it for the Pod
+//	<Dir>/plugins/kubernetes.io/csi/volumeDevices/publish/<name>/<uid>   where it puts a block device instead
+//	<Dir>/plugins/kubernetes.io/csi/<driver>/<hash>/vol_data.json        what is staged; removed when unstaged
+//	<Dir>/plugins/kubernetes.io/csi/<driver>/<hash>/globalmount          where the driver stages it for the node
+//	<Dir>/csi-unpublish/<hash>.json                                      what a removed Pod has left to unpublish
 //
 // The first of them is written before the Node lists the volume as in use, and that happens before any call to the
-// driver.
-// An agent that starts carries on where another was killed: the calls of a driver may be repeated.
+// driver. An agent that starts carries on where another was killed: the calls of a driver may be repeated.
 package csivolume
 
 import (
@@ -33,9 +33,25 @@ type paths struct{ podfiles.Root }
 // pod returns the folder of one volume of a Pod.
 func (p paths) pod(uid types.UID, name string) string { return p.Volume(uid, KindName, name) }
 
-// target returns where the driver publishes it.
+// target returns where the driver publishes a volume with a file system.
 func (p paths) target(uid types.UID, name string) string {
 	return filepath.Join(p.pod(uid, name), "mount")
+}
+
+// devices is the folder of all block devices, which no driver's volumes are in.
+const devices = "volumeDevices"
+
+// device returns where the driver publishes a block device.
+func (p paths) device(uid types.UID, name string) string {
+	return filepath.Join(p.stagedDir(), devices, "publish", name, string(uid))
+}
+
+// published returns where the driver publishes it.
+func (p paths) published(at place, block bool) string {
+	if block {
+		return p.device(at.pod, at.name)
+	}
+	return p.target(at.pod, at.name)
 }
 
 // stagedDir returns the folder of all staged volumes, by driver and hash.

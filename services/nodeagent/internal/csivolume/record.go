@@ -24,6 +24,10 @@ type record struct {
 	Pod        types.UID `json:"podUID,omitempty"`
 	// Claim is the name of the Pod's claim; empty for an inline volume, and if an older agent has written the record.
 	Claim string `json:"claim,omitempty"`
+	// Block means that the Pod gets the volume as a block device. Boot is the boot of the machine in which it was
+	// published so: a device of an earlier one may have become another.
+	Block bool   `json:"block,omitempty"`
+	Boot  string `json:"boot,omitempty"`
 	// Size is what the volume of a claim is known to have on the node, in bytes; 0 if it is not known.
 	Size int64 `json:"size,omitempty"`
 	// Asked is set before the first call to the driver.

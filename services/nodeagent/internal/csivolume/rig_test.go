@@ -50,6 +50,7 @@ type rig struct {
 	attach  map[string]*storagev1.VolumeAttachment
 	secrets map[string]*corev1.Secret
 	now     time.Time
+	boot    string
 	// claim and pv are those of all volumes; broken fails the writes to the claim.
 	claim  *corev1.PersistentVolumeClaim
 	pv     *corev1.PersistentVolume
@@ -88,7 +89,7 @@ func newRigWith(t *testing.T, can ...csi.NodeServiceCapability_RPC_Type) *rig {
 // restart starts a new agent with what is on disk.
 func (r *rig) restart() {
 	r.Volumes = Open(Config{Files: r.root, Mounter: r.mounter, Objects: r, NodeName: "n", Log: zap.NewNop(),
-		Events: r, Changed: func() {}, Now: func() time.Time { r.mu.Lock(); defer r.mu.Unlock(); return r.now },
+		Events: r, Boot: r.boot, Changed: func() {}, Now: r.clock,
 		Node: func() *corev1.Node { r.mu.Lock(); defer r.mu.Unlock(); return r.node.DeepCopy() },
 		Driver: func(name string) (Driver, error) {
 			driver, err := r.registry.Driver(name)
@@ -97,6 +98,12 @@ func (r *rig) restart() {
 			}
 			return driver, nil
 		}})
+}
+
+func (r *rig) clock() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now
 }
 
 // reap runs Run until condition holds.
@@ -292,6 +299,7 @@ func (r *rig) wantNothingLeft() {
 	}
 	err := filepath.WalkDir(r.root.Dir, func(path string, entry os.DirEntry, err error) error {
 		if err == nil && (strings.Contains(path, "vol_data") || strings.Contains(path, "csi-unpublish/") ||
+			strings.Contains(path, "volumeDevices/publish/") ||
 			entry.Name() == disk || strings.HasSuffix(path, "/mount")) {
 			r.t.Errorf("%s is left", path)
 		}

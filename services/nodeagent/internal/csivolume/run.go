@@ -106,7 +106,9 @@ func (v *Volumes) tasks() map[string]work {
 	defer v.mu.Unlock()
 	out := map[string]work{}
 	for _, at := range v.wishes.places() {
-		out["compare "+at.name+" of pod "+string(at.pod)] = func(ctx context.Context) error { return v.compare(ctx, at) }
+		out["compare "+at.name+" of pod "+string(at.pod)] = func(ctx context.Context) error {
+			return v.compare(ctx, at)
+		}
 	}
 	for file, r := range v.left {
 		out["unpublish "+r.Name+" of pod "+string(r.Pod)] = func(ctx context.Context) error {
@@ -130,9 +132,11 @@ func (v *Volumes) catchUp(ctx context.Context, file string, r record) error {
 		return err
 	}
 	defer unlock()
-	if err := v.unpublish(ctx, r, v.target(r.Pod, r.Name)); err != nil {
+	target := v.published(place{r.Pod, r.Name}, r.Block)
+	if err := v.unpublish(ctx, r, target); err != nil {
 		return err
 	}
+	v.clear(target, r)
 	defer v.lookForDue()
 	return v.settle(file)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -25,9 +26,9 @@ const (
 	readTimeout = 10 * time.Second
 )
 
-// SetUp sets up a Pod's volume and returns the folder that containers mount. It is idempotent; for a volume that
-// the Pod has already it checks the mount and does not call the driver. It waits until the Node in the API lists
-// the volume as in use and attached, and for the driver, and ends early with ctx.
+// SetUp sets up a Pod's volume and returns the folder that containers mount, or the device that they get. It is
+// idempotent; for a volume that the Pod has already it checks the mount and does not call the driver. It waits until
+// the Node in the API lists the volume as in use and attached, and for the driver, and ends early with ctx.
 func (v *Volumes) SetUp(ctx context.Context, s Source) (path string, err error) {
 	if path, stands, err := v.Published(s.Pod.UID, s.Name); err != nil || stands {
 		return path, err
@@ -41,17 +42,17 @@ func (v *Volumes) SetUp(ctx context.Context, s Source) (path string, err error) 
 	}
 	r, begun := v.of(s.at())
 	if !begun {
-		r = record{Driver: s.Driver, Handle: s.Handle, Name: s.Name, Pod: s.Pod.UID, Claim: s.Claim,
+		r = record{Driver: s.Driver, Handle: s.Handle, Name: s.Name, Pod: s.Pod.UID, Claim: s.Claim, Block: s.Block,
 			Attachment: attachment(s, driver, v.NodeName)}
 		if err := v.begin(s, r); err != nil {
 			return "", err
 		}
 	}
-	if r.id() != s.id() {
+	if r.id() != s.id() || r.Block != s.Block {
 		return "", fmt.Errorf("volume %s was %s of CSI driver %s when the pod got it: it cannot become another one",
 			s.Name, r.Handle, r.Driver)
 	}
-	c := call{Source: s, driver: driver, staging: v.staging(s.id()), target: v.target(s.Pod.UID, s.Name)}
+	c := call{Source: s, driver: driver, staging: v.staging(s.id()), target: v.published(s.at(), s.Block)}
 	if c.publishContext, err = v.awaitAttached(ctx, s, r); err != nil {
 		return "", err
 	}
@@ -74,13 +75,18 @@ func (v *Volumes) object(ctx context.Context, driver string) (*storagev1.CSIDriv
 
 // Published returns where a volume is mounted that the Pod has already; false if it has yet to be set up.
 func (v *Volumes) Published(pod types.UID, name string) (path string, stands bool, err error) {
-	r, begun := v.of(place{pod, name})
+	at := place{pod, name}
+	r, begun := v.of(at)
 	if !begun || !r.Published {
 		return "", false, nil
 	}
-	target := v.target(pod, name)
-	stands, err = v.Mounter.IsMount(target)
-	return target, stands, err
+	target := v.published(at, r.Block)
+	if !r.Block {
+		stands, err = v.Mounter.IsMount(target)
+		return target, stands, err
+	}
+	stands, err = v.Mounter.IsDevice(target)
+	return target, stands && r.Boot == v.Boot, err
 }
 
 // begin records that the Pod uses the volume, unless it must be the only user and is not.
@@ -179,32 +185,44 @@ func (v *Volumes) mount(ctx context.Context, c call, r record) error {
 		}
 	}
 	// Not cancelled half-way: what a driver has begun would go on while it is called to undo it.
-	ctx = context.WithoutCancel(ctx)
-	if c.stages() {
-		if err := v.stageVolume(ctx, driver, c, r); err != nil {
-			return err
-		}
-		if err := v.growNew(ctx, driver, &c, c.staging); err != nil {
-			return err
-		}
-	}
-	err = failpoint.Around("nodeagent/csi.publish", func() error { return driver.Publish(ctx, c.publishRequest()) })
-	if err != nil {
-		return err
-	}
-	if err := v.inspect(c); err != nil {
-		return err
-	}
-	if !c.stages() {
-		if err := v.growNew(ctx, driver, &c, c.target); err != nil {
-			return err
-		}
-	}
-	if err := give(c); err != nil {
+	if err := v.publish(context.WithoutCancel(ctx), driver, &c, r); err != nil {
 		return err
 	}
 	r.Published, r.Size = true, c.Size
+	if c.Block {
+		r.Boot = v.Boot
+	}
 	return v.put(c.at(), r)
+}
+
+// publish makes the calls of the driver about a volume, which grows if it has to, and checks what the driver has done.
+func (v *Volumes) publish(ctx context.Context, driver Driver, c *call, r record) error {
+	if c.stages() {
+		if err := v.stageVolume(ctx, driver, *c, r); err != nil {
+			return err
+		}
+		if err := v.growNew(ctx, driver, c, c.staging); err != nil {
+			return err
+		}
+	}
+	if c.Block {
+		if err := os.MkdirAll(filepath.Dir(c.target), 0o750); err != nil {
+			return fmt.Errorf("making the folder of the device: %w", err)
+		}
+	}
+	err := failpoint.Around("nodeagent/csi.publish", func() error { return driver.Publish(ctx, c.publishRequest()) })
+	if err != nil {
+		return err
+	}
+	if err := v.inspect(*c); err != nil {
+		return err
+	}
+	if !c.stages() {
+		if err := v.growNew(ctx, driver, c, c.target); err != nil {
+			return err
+		}
+	}
+	return give(*c)
 }
 
 // growNew grows a volume that no container of the Pod has yet, if it may have to grow.
@@ -232,6 +250,14 @@ func (v *Volumes) stageVolume(ctx context.Context, driver Driver, c call, r reco
 // inspect checks that the driver has done what it reports: otherwise a Pod would write into the agent's own folder,
 // or through a link of the driver.
 func (v *Volumes) inspect(c call) error {
+	if c.Block {
+		is, err := v.Mounter.IsDevice(c.target)
+		if err == nil && !is {
+			err = fmt.Errorf("CSI driver %s says that volume %s is published, but no block device is at %s",
+				c.Source.Driver, c.Name, c.target)
+		}
+		return err
+	}
 	info, err := os.Lstat(c.target)
 	if err != nil {
 		return fmt.Errorf("CSI driver %s says that volume %s is published: %w", c.Source.Driver, c.Name, err)

@@ -28,7 +28,7 @@ func (v *Volumes) Standing() []Standing {
 			continue
 		}
 		one := Standing{Pod: at.pod, Name: at.name, Claim: r.Claim, Driver: r.Driver, Handle: r.Handle,
-			Target: v.target(at.pod, at.name)}
+			Target: v.published(at, r.Block)}
 		if _, staged := v.staged[r.id()]; staged {
 			one.Staging = v.staging(r.id())
 		}

@@ -80,6 +80,9 @@ func (s *store) loadStaged() error {
 		volumes, err := entries(filepath.Join(s.stagedDir(), driver))
 		problems = append(problems, err)
 		for _, volume := range volumes {
+			if driver == devices && volume == "publish" {
+				continue
+			}
 			dir := filepath.Join(s.stagedDir(), driver, volume)
 			r, err := load(s.read, filepath.Join(dir, recordName))
 			if err == nil && s.stage(r.id()) != dir {
@@ -243,7 +246,7 @@ func (s *store) drop(at place) error {
 
 // leave records that a Pod's volume is to be unpublished after the Pod is gone, and forgets it as the Pod's.
 func (s *store) leave(at place, r record) error {
-	file := hash(s.target(at.pod, at.name)) + ".json"
+	file := hash(s.published(at, r.Block)) + ".json"
 	err := s.write(func() error {
 		if err := save(filepath.Join(s.leftDir(), file), r); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,11 +20,11 @@ import (
 func (v *Volumes) TearDown(ctx context.Context, pod types.UID, name string) error {
 	at := place{pod, name}
 	v.wishes.drop(at)
-	target := v.target(pod, name)
 	r, known := v.of(at)
+	target := v.published(at, r.Block)
 	if !known || !r.Asked {
 		// No driver was called, or which one cannot be determined any more.
-		if err := v.unmount(target); err != nil {
+		if err := v.abandon(at); err != nil {
 			return err
 		}
 		return v.forget(at, r)
@@ -55,13 +56,31 @@ func (v *Volumes) TearDown(ctx context.Context, pod types.UID, name string) erro
 	return failpoint.Around("nodeagent/csi.leave", func() error { return v.leave(at, r) })
 }
 
+// abandon unmounts a volume of which it is not known whether it is a device.
+func (v *Volumes) abandon(at place) error {
+	for _, block := range []bool{false, true} {
+		target := v.published(at, block)
+		if err := v.unmount(target); err != nil {
+			return err
+		}
+		v.clear(target, record{Block: block})
+	}
+	return nil
+}
+
+// clear removes what a driver has left where it had published a volume.
+func (v *Volumes) clear(target string, r record) {
+	if err := os.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		v.Log.Warn("a CSI driver has left something behind", zap.String("driver", r.Driver), zap.Error(err))
+	}
+	if r.Block {
+		_ = os.Remove(filepath.Dir(target)) // unless other Pods have the device
+	}
+}
+
 // forget drops what is known of a Pod's volume when nothing is mounted any more.
 func (v *Volumes) forget(at place, r record) error {
-	target := v.target(at.pod, at.name)
-	if err := os.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		v.Log.Warn("a CSI driver has left something behind, which goes with the Pod's folder",
-			zap.String("driver", r.Driver), zap.Error(err))
-	}
+	v.clear(v.published(at, r.Block), r)
 	err := failpoint.Around("nodeagent/csi.forget", func() error { return v.drop(at) })
 	v.lookForDue() // it may be unused now
 	return err

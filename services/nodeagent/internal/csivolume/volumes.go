@@ -52,6 +52,7 @@ type Recorder interface {
 // Mounter is the part of volume.Mounter that this package needs.
 type Mounter interface {
 	IsMount(target string) (bool, error)
+	IsDevice(target string) (bool, error)
 	Unmount(target string) error
 	Under(dir string) ([]string, error)
 }
@@ -68,8 +69,10 @@ type Config struct {
 	// Changed is called after the volumes in use have changed. It must not block.
 	Changed  func()
 	NodeName string
-	Events   Recorder
-	Log      *zap.Logger
+	// Boot identifies the boot of the machine.
+	Boot   string
+	Events Recorder
+	Log    *zap.Logger
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 }

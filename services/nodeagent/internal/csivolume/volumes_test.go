@@ -3,6 +3,7 @@ package csivolume
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -218,10 +219,16 @@ func TestADeadDriver(t *testing.T) {
 //
 // SAF-197
 func TestKilledAtEveryStep(t *testing.T) {
+	for _, block := range []bool{false, true} {
+		testKilledAtEveryStep(t, block)
+	}
+}
+
+func testKilledAtEveryStep(t *testing.T, block bool) {
 	steps := []string{"stage.before", "stage.after", "publish.before", "publish.after", "unpublish.before",
 		"unpublish.after", "forget.before", "forget.after", "unstage.before", "unstage.after"}
 	for _, step := range steps {
-		t.Run(step, func(t *testing.T) {
+		t.Run(fmt.Sprint(step, block), func(t *testing.T) {
 			r := newRig(t)
 			r.says(unattached)
 			point := "nodeagent/csi." + step
@@ -230,6 +237,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 			}
 			defer failpoint.Disarm(point)
 			s := source("u-1")
+			s.Block = block
 			passed := false
 			again := func(do func() error) {
 				t.Helper()

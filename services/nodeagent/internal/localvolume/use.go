@@ -30,6 +30,8 @@ type Use struct {
 	Handle string `json:"handle,omitempty"`
 	// Driver is the CSI driver that mounts the volume; empty for the agent's own.
 	Driver string `json:"driver,omitempty"`
+	// Block means that the driver provides a block device.
+	Block bool `json:"block,omitempty"`
 	// Single means that no other Pod may use the claim.
 	Single bool `json:"single,omitempty"`
 	// Shared means that the contents get the group of the Pod (fsGroup).

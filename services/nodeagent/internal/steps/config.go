@@ -102,6 +102,10 @@ func (s *Steps) Container(ctx context.Context, in ContainerInput) (*cri.Containe
 	if err != nil {
 		return nil, err
 	}
+	blocks, err := volume.Devices(spec, volumes)
+	if err != nil {
+		return nil, err
+	}
 	files, err := s.files(in)
 	if err != nil {
 		return nil, err
@@ -117,7 +121,7 @@ func (s *Steps) Container(ctx context.Context, in ContainerInput) (*cri.Containe
 	return containerconfig.Container(withDevices(containerconfig.ContainerInput{
 		Node: s.Node, Pod: in.Pod, Container: spec, Attempt: in.Attempt,
 		ImageRef: in.Image.ID, Image: containerconfig.ImageUser{UID: in.Image.UID, Name: in.Image.User},
-		Env: env, Mounts: mounts, VolumeImages: in.VolumeImages, HostsFile: files.hosts,
+		Env: env, Mounts: mounts, Devices: blocks, VolumeImages: in.VolumeImages, HostsFile: files.hosts,
 		TerminationLog: files.terminationLog, UserNamespace: own, TargetContainerID: in.TargetID,
 		CPUs: s.cpus(in.Pod, spec),
 	}, devices))

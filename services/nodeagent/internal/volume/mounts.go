@@ -51,6 +51,10 @@ func (h *Host) mount(request MountRequest, index int) (*cri.Mount, error) {
 	if !ok {
 		return nil, fmt.Errorf("cannot find volume %q to mount into container %q", spec.Name, request.Container.Name)
 	}
+	if volume.Device {
+		return nil, fmt.Errorf("volume %q is a block device, but is specified in volumeMounts of container %q",
+			spec.Name, request.Container.Name)
+	}
 	part, err := partOf(request, spec)
 	if err != nil {
 		return nil, err

@@ -29,6 +29,8 @@ type Mounter interface {
 	Bind(source *os.File, target string) error
 	// IsMount reports whether target is a mount point; false if it does not exist.
 	IsMount(target string) (bool, error)
+	// IsDevice reports whether target is a block device; false if it does not exist. It does not follow a link.
+	IsDevice(target string) (bool, error)
 	// Unmount removes one mount. A target that is no mount point is no error.
 	Unmount(target string) error
 	// Under returns the mount points at and below dir, the deepest first, with one entry for each of stacked mounts.
@@ -64,8 +66,9 @@ type Request struct {
 
 // Result is a volume that is set up.
 type Result struct {
-	// Path is what containers mount.
-	Path string
+	// Path is what containers mount. If Device is set, it is a block device, which they get as such.
+	Path   string
+	Device bool
 	// Image means that containers mount an image of the runtime instead.
 	Image bool
 	// ReadOnly means that no container may write to it, even if its mount allows it.

@@ -195,7 +195,21 @@ func (d *Driver) NodePublishVolume(ctx context.Context, r *csi.NodePublishVolume
 	if err := d.begin(ctx, "publish", r.GetVolumeId()); err != nil {
 		return nil, err
 	}
+	if r.GetVolumeCapability().GetBlock() != nil {
+		return &csi.NodePublishVolumeResponse{}, d.device(r.GetTargetPath())
+	}
 	return &csi.NodePublishVolumeResponse{}, d.mount(r.GetTargetPath())
+}
+
+// device puts a device in place, once.
+func (d *Driver) device(target string) error {
+	if is, err := d.Mounter.IsDevice(target); err != nil || is {
+		return err
+	}
+	if err := os.WriteFile(target, nil, 0o600); err != nil {
+		return err
+	}
+	return d.Mounter.Device(target)
 }
 
 // mount mounts the data, once.

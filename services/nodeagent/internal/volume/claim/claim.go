@@ -104,7 +104,7 @@ func (k Kind) begin(ctx context.Context, request volume.Request) (*localvolume.U
 
 // mount has the volume's driver mount it.
 func (k Kind) mount(ctx context.Context, request volume.Request, use *localvolume.Use) (volume.Result, error) {
-	result := volume.Result{ReadOnly: use.ReadOnly}
+	result := volume.Result{ReadOnly: use.ReadOnly, Device: use.Block}
 	path, stands, err := k.Drivers.Published(request.Pod.UID, use.Volume)
 	if result.Path = path; err != nil {
 		return result, err

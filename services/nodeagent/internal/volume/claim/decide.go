@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	names "keelson.dev/kit/localvolume"
+	"keelson.dev/services/nodeagent/internal/csivolume"
 	"keelson.dev/services/nodeagent/internal/localvolume"
 )
 
@@ -37,32 +38,51 @@ func checkClaim(in input) error {
 	case claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "":
 		return fmt.Errorf("persistentvolumeclaim %q is not bound: its phase is %s, it must be Bound", claim.Name,
 			claim.Status.Phase)
-	case usesDevice(in.Pod, in.Volume.Name):
-		return fmt.Errorf("persistentvolumeclaim %q is asked for as a block device (volumeDevices), which this node "+
-			"does not support: use volumeMounts", claim.Name)
 	}
 	return nil
 }
 
-// usesDevice reports whether a container uses the volume as a device.
-func usesDevice(pod *corev1.Pod, volume string) bool {
-	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		if slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.Name == volume }) {
-			return true
-		}
+// uses reports whether containers mount the volume, and whether they use it as a device.
+func uses(pod *corev1.Pod, volume string) (mounts, devices bool) {
+	add := func(m []corev1.VolumeMount, d []corev1.VolumeDevice) {
+		mounts = mounts || slices.ContainsFunc(m, func(m corev1.VolumeMount) bool { return m.Name == volume })
+		devices = devices || slices.ContainsFunc(d, func(d corev1.VolumeDevice) bool { return d.Name == volume })
 	}
-	return false
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		add(c.VolumeMounts, c.VolumeDevices)
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		add(pod.Spec.EphemeralContainers[i].VolumeMounts, pod.Spec.EphemeralContainers[i].VolumeDevices)
+	}
+	return mounts, devices
+}
+
+// checkMode returns why the containers of a Pod cannot use a volume in the way that they name it.
+func checkMode(in input) error {
+	mounts, devices := uses(in.Pod, in.Volume.Name)
+	pv := in.PV
+	switch mode := ptr.Deref(pv.Spec.VolumeMode, corev1.PersistentVolumeFilesystem); {
+	case mode == corev1.PersistentVolumeFilesystem && devices:
+		return fmt.Errorf("volume %s has volumeMode %s, but is specified in volumeDevices", in.Volume.Name, mode)
+	case mode == corev1.PersistentVolumeFilesystem:
+		return nil
+	case mode != corev1.PersistentVolumeBlock || pv.Spec.CSI == nil || pv.Spec.CSI.Driver == names.Driver:
+		return fmt.Errorf("volumeMode %s of PersistentVolume %s is not supported by this node: it must be Filesystem, "+
+			"or Block with a CSI driver", mode, pv.Name)
+	case mounts:
+		return fmt.Errorf("volume %s has volumeMode %s, but is specified in volumeMounts", in.Volume.Name, mode)
+	}
+	return nil
 }
 
 // checkVolume returns why a Pod cannot use the PersistentVolume of its claim.
 func checkVolume(in input) error {
 	pv := in.PV
-	switch ref := pv.Spec.ClaimRef; {
-	case ref == nil || ref.UID != in.Claim.UID:
+	if ref := pv.Spec.ClaimRef; ref == nil || ref.UID != in.Claim.UID {
 		return fmt.Errorf("persistentvolume %q is not bound to persistentvolumeclaim %q", pv.Name, in.Claim.Name)
-	case ptr.Deref(pv.Spec.VolumeMode, corev1.PersistentVolumeFilesystem) != corev1.PersistentVolumeFilesystem:
-		return fmt.Errorf("volumeMode %s of PersistentVolume %s is not supported by this node: use Filesystem",
-			*pv.Spec.VolumeMode, pv.Name)
+	}
+	if err := checkMode(in); err != nil {
+		return err
 	}
 	if affinity := pv.Spec.NodeAffinity; affinity != nil && affinity.Required != nil {
 		selector, err := nodeaffinity.NewNodeSelector(affinity.Required)
@@ -97,6 +117,7 @@ func plan(in input) (localvolume.Use, error) {
 		use.ReadOnly = use.ReadOnly || spec.CSI.ReadOnly
 	case spec.CSI != nil:
 		use.Driver, use.ReadOnly = spec.CSI.Driver, use.ReadOnly || spec.CSI.ReadOnly
+		use.Block = csivolume.IsBlock(pv)
 	case spec.Local != nil:
 		use.Path, use.Shared = spec.Local.Path, true
 	case spec.HostPath != nil:

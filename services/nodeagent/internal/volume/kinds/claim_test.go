@@ -135,14 +135,23 @@ func TestClaimRefusals(t *testing.T) {
 			`persistentvolume "` + handle + `" is not bound to persistentvolumeclaim "data"`},
 		{"a volume of none", func(_ claim, v pv) { v.Spec.ClaimRef = nil }, "is not bound to persistentvolumeclaim"},
 		{"block", func(_ claim, v pv) { v.Spec.VolumeMode = ptr.To(corev1.PersistentVolumeBlock) },
-			"volumeMode Block of PersistentVolume " + handle + " is not supported by this node: use Filesystem"},
+			"volumeMode Block of PersistentVolume " + handle + " is not supported by this node: it must be Filesystem" +
+				", or Block with a CSI driver"},
+		{"block of a path", func(_ claim, v pv) {
+			v.Spec.VolumeMode = ptr.To(corev1.PersistentVolumeBlock)
+			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{
+				Local: &corev1.LocalVolumeSource{Path: "/dev/x"}}
+		}, "it must be Filesystem, or Block with a CSI driver"},
+		{"a mode of later times", func(_ claim, v pv) {
+			v.Spec.CSI.Driver, v.Spec.VolumeMode = "ebs.example.com", ptr.To(corev1.PersistentVolumeMode("Tape"))
+		}, "volumeMode Tape of PersistentVolume " + handle + " is not supported by this node"},
 		{"another node", func(_ claim, v pv) { v.Spec.NodeAffinity = onHost("m") },
 			"spec.nodeAffinity of PersistentVolume " + handle + " does not allow node n"},
 		{"a folder of another node", func(_ claim, v pv) { v.Labels["local.keelson.dev/node"] = "m" },
 			`says that its folder is on node "m": it cannot be used on node n`},
 		{"another driver's block", func(_ claim, v pv) {
 			v.Spec.CSI.Driver, v.Spec.VolumeMode = "ebs.example.com", ptr.To(corev1.PersistentVolumeBlock)
-		}, "volumeMode Block of PersistentVolume " + handle + " is not supported by this node: use Filesystem"},
+		}, "volume data has volumeMode Block, but is specified in volumeMounts"},
 		{"another source", func(_ claim, v pv) {
 			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{}}
 		}, "volume source nfs of PersistentVolume " + handle +
@@ -176,7 +185,18 @@ func TestClaimRefusals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A folder is no device, and nothing is set up without a claim.
+func TestClaimsThatDoNotFit(t *testing.T) {
 	r := newRig(t, &mountfake.Mounter{})
+	r.bound()
+	r.asDevice("data", false)
+	if _, err := r.trySetUp(t); err == nil || !strings.Contains(err.Error(),
+		"volume data has volumeMode Filesystem, but is specified in volumeDevices") {
+		t.Errorf("a folder as a device: %v", err)
+	}
+	r = newRig(t, &mountfake.Mounter{})
 	r.add("data", claimed(false))
 	if _, err := r.trySetUp(t); err == nil || !strings.Contains(err.Error(), `persistentvolumeclaim "data" not found`) {
 		t.Errorf("without the claim: %v", err)

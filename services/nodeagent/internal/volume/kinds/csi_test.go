@@ -40,6 +40,12 @@ func (d *driver) Stage(_ context.Context, r *csi.NodeStageVolumeRequest) error {
 
 func (d *driver) Publish(_ context.Context, r *csi.NodePublishVolumeRequest) error {
 	d.calls, d.last = append(d.calls, "publish"), r
+	if fake, is := d.mounter.(*mountfake.Mounter); is && r.GetVolumeCapability().GetBlock() != nil {
+		if err := os.WriteFile(r.GetTargetPath(), nil, 0o600); err != nil {
+			return err
+		}
+		return fake.Device(r.GetTargetPath())
+	}
 	return d.mount(r.GetTargetPath())
 }
 
@@ -157,6 +163,69 @@ func TestReadOnlyVolumesOfADriver(t *testing.T) {
 		r.add("data", claimed(row.use))
 		if got := r.setUp(t)["data"]; got.ReadOnly != row.want || r.driver.last.GetReadonly() != row.want {
 			t.Errorf("%s: %+v, the driver was told %v", name, got, r.driver.last.GetReadonly())
+		}
+	}
+}
+
+// A claim of a block volume gives containers a device, to read alone if the volume, the use of the claim or the Pod
+// says so; nothing is left of it after the Pod.
+func TestABlockVolumeOfADriver(t *testing.T) {
+	for name, row := range map[string]struct {
+		volume, use bool
+		want        string
+	}{
+		"to write": {want: "mrw"}, "volume": {volume: true, want: "r"}, "use": {use: true, want: "r"},
+	} {
+		r := newRig(t, &mountfake.Mounter{})
+		r.ofDriver(row.volume)
+		r.objects.volumes[handle].Spec.VolumeMode = ptr.To(corev1.PersistentVolumeBlock)
+		r.asDevice("data", row.use)
+		path := filepath.Join(r.root.Dir, "plugins/kubernetes.io/csi/volumeDevices/publish", handle, "u-1")
+		volumes := r.setUp(t)
+		container := &r.pod.Spec.Containers[0]
+		devices, err := volume.Devices(container, volumes)
+		if err != nil || len(devices) != 1 || devices[0].GetHostPath() != path ||
+			devices[0].GetContainerPath() != "/dev/data" || devices[0].GetPermissions() != row.want {
+			t.Errorf("%s: %v, %v, want %s at %s", name, devices, err, row.want, path)
+		}
+		if got := r.driver.last; got.GetReadonly() != (row.want == "r") || got.GetVolumeCapability().GetBlock() == nil {
+			t.Errorf("%s: the driver was told %v", name, got)
+		}
+		r.objects.claims, r.objects.volumes = nil, nil
+		if again := r.setUp(t); again["data"] != volumes["data"] {
+			t.Errorf("%s: later %v", name, again)
+		}
+		container.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+		if _, err := r.Mounts(volume.MountRequest{Pod: r.pod, Container: container, Volumes: volumes}); err == nil ||
+			!strings.Contains(err.Error(), `volume "data" is a block device, but is specified in volumeMounts`) {
+			t.Errorf("%s: a device was mounted: %v", name, err)
+		}
+		if err := r.TearDown(t.Context(), "u-1"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Lstat(filepath.Dir(path)); !os.IsNotExist(err) {
+			t.Errorf("%s: %s is left: %v", name, filepath.Dir(path), err)
+		}
+	}
+}
+
+// asDevice has the Pod's container use the claim as a device.
+func (r *rig) asDevice(name string, readOnly bool) {
+	r.pod.Spec.Volumes = append(r.pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: claimed(readOnly)})
+	r.pod.Spec.Containers[0].VolumeDevices = append(r.pod.Spec.Containers[0].VolumeDevices,
+		corev1.VolumeDevice{Name: name, DevicePath: "/dev/" + name})
+}
+
+// A container cannot have as a device what is a folder, or is not there.
+func TestNoDevice(t *testing.T) {
+	container := &corev1.Container{Name: "app", VolumeDevices: []corev1.VolumeDevice{{Name: "d", DevicePath: "/dev/d"}}}
+	for want, volumes := range map[string]volume.Volumes{
+		`cannot find volume "d" to pass into container "app"`: {},
+		`volume "d" is no block device, but is specified in volumeDevices of container "app"`: {
+			"d": volume.Result{Path: "/x"}},
+	} {
+		if _, err := volume.Devices(container, volumes); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 }

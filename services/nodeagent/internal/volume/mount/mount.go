@@ -72,6 +72,18 @@ func (Kernel) IsMount(target string) (bool, error) {
 	return stat.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0, nil
 }
 
+// IsDevice implements volume.Mounter.
+func (Kernel) IsDevice(target string) (bool, error) {
+	info, err := os.Lstat(target)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking at %s: %w", target, err)
+	}
+	return info.Mode().Type() == os.ModeDevice, nil
+}
+
 // Unmount implements volume.Mounter.
 func (Kernel) Unmount(target string) error {
 	err := unix.Unmount(target, unix.UMOUNT_NOFOLLOW)

@@ -89,6 +89,41 @@ func unmountAll(t *testing.T, mounter volume.Mounter, dir string) {
 	}
 }
 
+// A block device is one itself, not through a link, and nothing else is.
+func TestIsDevice(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, err := range []error{
+		unix.Mknod(at("block"), unix.S_IFBLK|0o600, int(unix.Mkdev(7, 0))),
+		unix.Mknod(at("character"), unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))),
+		os.Symlink(at("block"), at("link")), os.WriteFile(at("file"), nil, 0o600), os.Mkdir(at("folder"), 0o700),
+		os.WriteFile(at("bound"), nil, 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Mount(at("block"), at("bound"), "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unmountAll(t, Kernel{}, dir) })
+	for name, want := range map[string]bool{"block": true, "bound": true, "character": false, "link": false,
+		"file": false, "folder": false, "none": false} {
+		if got, err := (Kernel{}).IsDevice(at(name)); got != want || err != nil {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	fake := &mountfake.Mounter{}
+	if err := fake.Device(at("file")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"file": true, "folder": false} {
+		if got, err := fake.IsDevice(at(name)); got != want || err != nil {
+			t.Errorf("the fake, %s: %v, %v", name, got, err)
+		}
+	}
+}
+
 // A file system in memory has the requested size, mode and group.
 func TestTmpfsOptions(t *testing.T) {
 	dir := folder(t, t.TempDir(), "memory")

@@ -69,6 +69,21 @@ func (m *Mounter) Bind(source *os.File, target string) error {
 	return m.add(Mount{Target: target, Kind: "bind", Source: path})
 }
 
+// Device makes the file at target a block device until it is unmounted.
+func (m *Mounter) Device(target string) error { return m.add(Mount{Target: target, Kind: kindDevice}) }
+
+// kindDevice is the Kind of a device.
+const kindDevice = "device"
+
+// IsDevice implements volume.Mounter.
+func (m *Mounter) IsDevice(target string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.mounts, func(mount Mount) bool {
+		return mount.Target == target && mount.Kind == kindDevice
+	}), nil
+}
+
 // IsMount implements volume.Mounter.
 func (m *Mounter) IsMount(target string) (bool, error) {
 	m.mu.Lock()
