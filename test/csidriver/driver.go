@@ -1,9 +1,14 @@
-// Package csidriver is a small CSI driver for tests: every volume is a folder of one machine, which its nodes share but
-// are given one at a time. It is served in the process of a test, by sockets in the folders of nodeagents.
+// Package csidriver is a small CSI driver for tests. Its volumes are of one machine, which its nodes share but are
+// given one at a time: folders; file systems in memory, if their PersistentVolume says so; and, for Pods that use a
+// volume as a device, files as loop devices. It is served in the process of a test, by sockets in the folders of
+// nodeagents.
 //
 //	storage.go  what all nodes reach, and the attacher
+//	resizer.go  how a volume grows in the storage
 //	driver.go   the driver on one node
+//	volume.go   its calls about one volume
 //	mount.go    what it does to the machine
+//	loop.go     the same for loop devices
 package csidriver
 
 import (
@@ -17,8 +22,6 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
 	"keelson.dev/kit/namespaces"
@@ -36,6 +39,8 @@ type Driver struct {
 
 	calls  sync.Mutex // one call at a time
 	server *grpc.Server
+	// loops are the devices of staged volumes, by handle. Only who holds calls uses them.
+	loops map[string]*os.File
 }
 
 // socket is where the driver registers and serves.
@@ -87,62 +92,12 @@ func (d *Driver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.Nod
 // NodeGetCapabilities implements the node service.
 func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (
 	*csi.NodeGetCapabilitiesResponse, error) {
-	stage := &csi.NodeServiceCapability_RPC{Type: csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME}
-	return &csi.NodeGetCapabilitiesResponse{Capabilities: []*csi.NodeServiceCapability{
-		{Type: &csi.NodeServiceCapability_Rpc{Rpc: stage}}}}, nil
-}
-
-// NodeStageVolume implements the node service.
-func (d *Driver) NodeStageVolume(_ context.Context, r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse,
-	error) {
-	d.calls.Lock()
-	defer d.calls.Unlock()
-	if given := r.GetPublishContext()[nodeKey]; given != d.Node {
-		return nil, status.Errorf(codes.FailedPrecondition, "publish_context is that of node %q", given)
+	out := &csi.NodeGetCapabilitiesResponse{}
+	for _, kind := range []csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME,
+		csi.NodeServiceCapability_RPC_GET_VOLUME_STATS, csi.NodeServiceCapability_RPC_VOLUME_CONDITION,
+		csi.NodeServiceCapability_RPC_EXPAND_VOLUME} {
+		out.Capabilities = append(out.Capabilities, &csi.NodeServiceCapability{Type: &csi.NodeServiceCapability_Rpc{
+			Rpc: &csi.NodeServiceCapability_RPC{Type: kind}}})
 	}
-	folder, err := d.Storage.stage(r.GetVolumeId(), d.Node)
-	if err != nil {
-		return nil, status.Error(codes.FailedPrecondition, err.Error())
-	}
-	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return nil, err
-	}
-	return &csi.NodeStageVolumeResponse{}, d.bind(folder, r.GetStagingTargetPath(), false)
-}
-
-// NodePublishVolume implements the node service.
-func (d *Driver) NodePublishVolume(_ context.Context, r *csi.NodePublishVolumeRequest) (
-	*csi.NodePublishVolumeResponse, error) {
-	d.calls.Lock()
-	defer d.calls.Unlock()
-	if err := os.MkdirAll(r.GetTargetPath(), 0o750); err != nil {
-		return nil, err
-	}
-	return &csi.NodePublishVolumeResponse{}, d.bind(r.GetStagingTargetPath(), r.GetTargetPath(), r.GetReadonly())
-}
-
-// NodeUnpublishVolume implements the node service.
-func (d *Driver) NodeUnpublishVolume(_ context.Context, r *csi.NodeUnpublishVolumeRequest) (
-	*csi.NodeUnpublishVolumeResponse, error) {
-	d.calls.Lock()
-	defer d.calls.Unlock()
-	if err := d.unmount(r.GetTargetPath()); err != nil {
-		return nil, err
-	}
-	if err := os.Remove(r.GetTargetPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	return &csi.NodeUnpublishVolumeResponse{}, nil
-}
-
-// NodeUnstageVolume implements the node service.
-func (d *Driver) NodeUnstageVolume(_ context.Context, r *csi.NodeUnstageVolumeRequest) (
-	*csi.NodeUnstageVolumeResponse, error) {
-	d.calls.Lock()
-	defer d.calls.Unlock()
-	if err := d.unmount(r.GetStagingTargetPath()); err != nil {
-		return nil, err
-	}
-	d.Storage.unstage(r.GetVolumeId(), d.Node)
-	return &csi.NodeUnstageVolumeResponse{}, nil
+	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -17,6 +18,13 @@ import (
 // finalizer keeps an attachment until the storage has let go of it.
 const finalizer = "csidriver.example.com/attached"
 
+// MediumKey is the volume attribute that says what a volume with a file system is made of: a folder, or Memory, which
+// is a file system of the volume's size and empty when it is staged again.
+const (
+	MediumKey = "medium"
+	Memory    = "memory"
+)
+
 // nodeKey is the key under which the storage names, for the driver on a node, the node to which the volume is
 // attached.
 const nodeKey = "node"
@@ -27,16 +35,20 @@ type Storage struct {
 	// Folder holds all volumes, Name is the driver's. Both are set before the first use.
 	Folder, Name string
 
-	mu sync.Mutex // guards attached, staged and early
+	mu sync.Mutex // guards the fields below
 	// attached is the node of each volume, staged are the nodes where it is mounted.
 	attached map[string]string
 	staged   map[string]map[string]bool
 	early    []string
+	// sizes are those of the volumes that are not folders, in bytes; sick are the volumes that are out of order.
+	sizes map[string]int64
+	sick  map[string]string
 }
 
 // NewStorage returns storage without volumes.
 func NewStorage(name, folder string) *Storage {
-	return &Storage{Folder: folder, Name: name, attached: map[string]string{}, staged: map[string]map[string]bool{}}
+	return &Storage{Folder: folder, Name: name, attached: map[string]string{}, staged: map[string]map[string]bool{},
+		sizes: map[string]int64{}, sick: map[string]string{}}
 }
 
 // Early says which volumes were taken from which nodes while they were mounted there, since it was last asked.
@@ -131,6 +143,41 @@ func (s *Storage) stage(handle, node string) (string, error) {
 	}
 	s.staged[handle][node] = true
 	return filepath.Join(s.Folder, handle), nil
+}
+
+// Create makes a volume of a size, in bytes, that is not a folder.
+func (s *Storage) Create(handle string, size int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sizes[handle] = size
+	file, err := os.OpenFile(s.image(handle), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Truncate(size), file.Close())
+}
+
+// image is the file of a volume that is used as a device.
+func (s *Storage) image(handle string) string { return filepath.Join(s.Folder, handle+".image") }
+
+// size returns the size of a volume that is not a folder.
+func (s *Storage) size(handle string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sizes[handle]
+}
+
+// Sicken makes a volume be out of order, for the reason; an empty one heals it.
+func (s *Storage) Sicken(handle, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sick[handle] = reason
+}
+
+func (s *Storage) ails(handle string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sick[handle]
 }
 
 // unstage notes that a node has let go of a volume.

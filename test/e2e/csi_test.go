@@ -48,7 +48,7 @@ const csiPod = `
 
 // TestCSIDriver moves the volume of a CSI driver between two nodes with real daemons and containers: after the end of
 // its Pod; from a node that is cut off, only after the Pod was forced to end and the node was declared to be off; and
-// while agent and driver are killed at each call.
+// while agent and driver are killed at each call. Then volumes grow, and Pods have one as a device.
 //
 // SAF-187 SAF-189 SAF-190 SAF-191 SAF-192 SAF-197
 func TestCSIDriver(t *testing.T) {
@@ -57,6 +57,8 @@ func TestCSIDriver(t *testing.T) {
 	c.movesAfterItsPod()
 	c.staysWithANodeThatIsCutOff()
 	c.outlivesAgentAndDriver()
+	c.growsInUse()
+	c.haveDevices()
 }
 
 // csiWorld is a mesh of two nodes with a driver on each.
@@ -285,7 +287,7 @@ func (c *csiWorld) mounts(node string) []string {
 		return err
 	}))
 	return slices.DeleteFunc(found, func(at string) bool {
-		return !strings.Contains(at, "kubernetes.io~csi") && !strings.HasSuffix(at, "/globalmount")
+		return !strings.Contains(at, "kubernetes.io~csi") && !strings.Contains(at, "kubernetes.io/csi/")
 	})
 }
 
