@@ -1,6 +1,7 @@
 package csivolume
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -30,6 +31,14 @@ func TestStanding(t *testing.T) {
 	r.restart()
 	if all := r.Standing(); !slices.Equal(all, want) {
 		t.Errorf("there are %+v, want %+v", all, want)
+	}
+	r.driver.Before = func(_ context.Context, method string) error {
+		if all := r.Standing(); method == "unpublish" && slices.ContainsFunc(all, func(s Standing) bool {
+			return s.Pod == "u-1"
+		}) {
+			t.Errorf("while a volume is unpublished there are %v", all)
+		}
+		return nil
 	}
 	r.tearDown(one)
 	r.tearDown(two)

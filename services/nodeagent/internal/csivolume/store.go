@@ -40,6 +40,8 @@ type store struct {
 	left map[string]record
 	// damaged are the volumes of Pods with unreadable records: whether they are in use is uncertain.
 	damaged map[place]bool
+	// ending are the volumes of Pods that are being taken down.
+	ending map[place]bool
 	// staged are the volumes that may be staged.
 	staged map[volumeID]record
 	// reported are the volumes that the API server knows to be in use.
@@ -49,7 +51,8 @@ type store struct {
 // openStore reads what is on disk. The error names what is damaged; the store holds all else.
 func openStore(p paths, changed func()) (*store, error) {
 	s := &store{paths: p, changed: changed, pods: map[place]record{}, left: map[string]record{},
-		damaged: map[place]bool{}, staged: map[volumeID]record{}, reported: map[corev1.UniqueVolumeName]bool{}}
+		damaged: map[place]bool{}, ending: map[place]bool{}, staged: map[volumeID]record{},
+		reported: map[corev1.UniqueVolumeName]bool{}}
 	return s, errors.Join(s.loadPods(), s.loadStaged(), s.loadLeft())
 }
 
@@ -193,8 +196,18 @@ func (s *store) put(at place, r record) error {
 		}
 		s.pods[at] = r
 		delete(s.damaged, at)
+		if r.Published {
+			delete(s.ending, at)
+		}
 		return nil
 	})
+}
+
+// end notes that a Pod's volume is being taken down.
+func (s *store) end(at place) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ending[at] = true
 }
 
 // amend changes the record of a Pod's volume, if there is one.
@@ -238,6 +251,7 @@ func (s *store) drop(at place) error {
 			return err
 		}
 		_ = os.Remove(dir)
+		delete(s.ending, at)
 		delete(s.pods, at)
 		delete(s.damaged, at)
 		return nil

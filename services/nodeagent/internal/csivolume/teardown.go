@@ -20,6 +20,7 @@ import (
 func (v *Volumes) TearDown(ctx context.Context, pod types.UID, name string) error {
 	at := place{pod, name}
 	v.wishes.drop(at)
+	v.end(at)
 	r, known := v.of(at)
 	target := v.published(at, r.Block)
 	if !known || !r.Asked {

@@ -7,6 +7,7 @@ package volumestats
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,8 +46,8 @@ type Config struct {
 	Volumes func() []csivolume.Standing
 	// Driver returns a driver that is registered on this node.
 	Driver func(name string) (Driver, error)
-	// Abnormal is called for each Pod with a volume that has ceased to be in order, with the driver's words. It must not
-	// block.
+	// Abnormal is called for each Pod with a volume that has ceased to be in order, with the driver's words. It must
+	// not block.
 	Abnormal func(pod types.UID, volume, message string)
 }
 
@@ -133,7 +134,7 @@ func (s *Survey) look() (known Answers, missing []awaited) {
 		}
 		if v.answers(now) {
 			found[placeOf(of)] = *v.figures
-		} else if !v.waited && !seen[v] {
+		} else if !v.waited && !seen[v] && (v.asking || v.due(now)) {
 			missing = append(missing, awaited{v, v.answered})
 		}
 		seen[v] = true
@@ -192,7 +193,7 @@ func (s *Survey) Run(ctx context.Context) {
 
 // question is one call that is to be made.
 type question struct {
-	csivolume.Standing
+	id
 	of *volume
 	// turn is a place among the calls of the driver.
 	turn chan struct{}
@@ -206,7 +207,8 @@ func (s *Survey) begin() []question {
 	defer s.mu.Unlock()
 	var out []question
 	for _, of := range standing {
-		v := s.volumes[id{of.Driver, of.Handle}]
+		key := id{of.Driver, of.Handle}
+		v := s.volumes[key]
 		if v == nil || !v.due(now) {
 			continue
 		}
@@ -216,7 +218,7 @@ func (s *Survey) begin() []question {
 			s.turns[of.Driver] = turn
 		}
 		v.asking = true
-		out = append(out, question{of, v, turn})
+		out = append(out, question{key, v, turn})
 	}
 	return out
 }
@@ -230,24 +232,47 @@ func (s *Survey) ask(ctx context.Context, q question) {
 	}
 	defer func() { <-q.turn }()
 	asked := time.Now()
-	driver, err := s.Driver(q.Driver)
-	var answer *csi.NodeGetVolumeStatsResponse
-	var can csiplugin.Capabilities
-	if err == nil {
-		can = driver.Can()
-		bounded, cancel := context.WithTimeout(ctx, callTimeout)
-		defer cancel()
-		answer, err = driver.Stats(bounded, &csi.NodeGetVolumeStatsRequest{VolumeId: q.Handle, VolumePath: q.Target,
-			StagingTargetPath: q.Staging})
-	}
-	if ctx.Err() != nil {
+	standing := s.standing(q.id)
+	if len(standing) == 0 {
+		s.leave(q)
 		return
 	}
-	if err != nil {
+	about := standing[0]
+	answer, err := s.call(ctx, about)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
 		s.fail(q, err)
-		return
+	case !slices.Contains(s.standing(q.id), about):
+		s.leave(q) // it was unpublished meanwhile, and the answer may be about what was below
+	default:
+		s.store(q, answer, asked)
 	}
-	s.store(q, figuresOf(answer, can.Condition, time.Now()), asked)
+}
+
+// standing returns the Pods' instances of one volume.
+func (s *Survey) standing(of id) []csivolume.Standing {
+	return slices.DeleteFunc(s.Volumes(), func(v csivolume.Standing) bool { return id{v.Driver, v.Handle} != of })
+}
+
+// call calls a driver about a volume.
+func (s *Survey) call(ctx context.Context, about csivolume.Standing) (Figures, error) {
+	driver, err := s.Driver(about.Driver)
+	if err != nil {
+		return Figures{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	answer, err := driver.Stats(ctx, &csi.NodeGetVolumeStatsRequest{VolumeId: about.Handle, VolumePath: about.Target,
+		StagingTargetPath: about.Staging})
+	return figuresOf(answer, driver.Can().Condition, time.Now()), err
+}
+
+// leave notes that a call has no result.
+func (s *Survey) leave(q question) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q.of.end(time.Now())
 }
 
 // fail notes that there is no answer. The last one stays.
@@ -259,8 +284,8 @@ func (s *Survey) fail(q question, err error) {
 	v.end(time.Now().Add(again.Delay(v.failures)))
 	s.mu.Unlock()
 	if first {
-		s.Log.Warn("a CSI driver does not say how full a volume is", zap.String("driver", q.Driver),
-			zap.String("volume", q.Name), zap.Error(err))
+		s.Log.Warn("a CSI driver does not say how full a volume is", zap.String("driver", q.driver),
+			zap.String("volume", q.handle), zap.Error(err))
 	}
 }
 
@@ -282,9 +307,7 @@ func (s *Survey) store(q question, answer Figures, asked time.Time) {
 	if !worsened(before, answer) {
 		return
 	}
-	for _, of := range s.Volumes() {
-		if of.Driver == q.Driver && of.Handle == q.Handle {
-			s.Abnormal(of.Pod, of.Name, answer.Condition.Message)
-		}
+	for _, of := range s.standing(q.id) {
+		s.Abnormal(of.Pod, of.Name, answer.Condition.Message)
 	}
 }

@@ -68,7 +68,8 @@ func newRig(t *testing.T) *rig {
 
 // says is an answer: a volume of which so many bytes are used.
 func says(used int64) *csi.NodeGetVolumeStatsResponse {
-	return &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: 100, Used: used}}}
+	return &csi.NodeGetVolumeStatsResponse{
+		Usage: []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: 100, Used: used}}}
 }
 
 func (r *rig) Can() csiplugin.Capabilities { r.mu.Lock(); defer r.mu.Unlock(); return r.can }
@@ -86,6 +87,13 @@ func (r *rig) does(answer func(ctx context.Context, volume string) (*csi.NodeGet
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.answer = answer
+}
+
+// asked is what the driver was asked since the last check.
+func (r *rig) asked() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.calls)
 }
 
 // wantCalls checks what the driver was asked since the last check.
@@ -178,7 +186,7 @@ func TestADriverThatHangs(t *testing.T) {
 			r.Known()
 			synctest.Wait()
 		}
-		for _, call := range r.calls {
+		for _, call := range r.asked() {
 			if call == "vol-bad /u-1/bad /staged/bad" {
 				times++
 			}
@@ -213,13 +221,13 @@ func TestCallsAtOnce(t *testing.T) {
 		})
 		r.Known()
 		synctest.Wait()
-		if len(r.calls) != 4 {
-			t.Errorf("%d calls at once", len(r.calls))
+		if calls := r.asked(); len(calls) != 4 {
+			t.Errorf("%d calls at once", len(calls))
 		}
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
-		if len(r.calls) != 6 {
-			t.Errorf("%d calls after the first have timed out", len(r.calls))
+		if calls := r.asked(); len(calls) != 6 {
+			t.Errorf("%d calls after the first have timed out", len(calls))
 		}
 	})
 }
@@ -243,6 +251,7 @@ func TestADriverThatIsAway(t *testing.T) {
 		r.away = true
 		time.Sleep(2 * time.Minute)
 		r.want(r.Latest(t.Context()), "data", 9)
+		synctest.Wait()
 		r.away = false
 		r.does(func(context.Context, string) (*csi.NodeGetVolumeStatsResponse, error) {
 			return nil, errors.New("broken")
@@ -252,6 +261,34 @@ func TestADriverThatIsAway(t *testing.T) {
 		synctest.Wait()
 		r.want(r.Known(), "data", 9)
 		r.wantCalls("vol-data /u-1/data /staged/data", "vol-data /u-1/data /staged/data")
+	})
+}
+
+// An answer about a path at which the volume is no longer counts for nothing: another Pod's is asked about.
+func TestUnpublishedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.standing = []csivolume.Standing{standing("u-1", "data"), standing("u-2", "data")}
+		r.does(func(context.Context, string) (*csi.NodeGetVolumeStatsResponse, error) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if r.standing[0].Pod == "u-1" {
+				r.standing = r.standing[1:]
+				return says(99), nil
+			}
+			return says(9), nil
+		})
+		r.Known()
+		r.wantCalls("vol-data /u-1/data /staged/data")
+		r.Known()
+		r.wantCalls("vol-data /u-2/data /staged/data")
+		if v := r.volumes[id{"d", "vol-data"}]; v.figures == nil || *v.figures.Bytes.Used != 9 {
+			t.Errorf("the answer is %v", v.figures)
+		}
+		r.standing = nil
+		r.volumes[id{"d", "vol-data"}].nextAt = time.Time{}
+		r.wanted.Send()
+		r.wantCalls()
 	})
 }
 
