@@ -93,16 +93,17 @@ func (Kernel) Unmount(target string) error {
 	return err
 }
 
-// Under implements volume.Mounter.
+// Under implements volume.Mounter. Links above dir are followed, and none at dir itself: a driver may have put one
+// there.
 func (Kernel) Under(dir string) ([]string, error) {
-	resolved, err := filepath.EvalSymlinks(dir)
+	above, err := filepath.EvalSymlinks(filepath.Dir(dir))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("finding %s: %w", dir, err)
 	}
-	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(resolved))
+	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(filepath.Join(above, filepath.Base(dir))))
 	if err != nil {
 		return nil, fmt.Errorf("reading the mount table: %w", err)
 	}

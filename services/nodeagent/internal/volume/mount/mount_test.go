@@ -51,6 +51,12 @@ func TestMounters(t *testing.T) {
 			if got, err := mounter.Under(base); err != nil || !slices.Equal(got, []string{inner, bound, bound, outer}) {
 				t.Errorf("Under = %v, %v", got, err)
 			}
+			if err := os.Symlink(base, filepath.Join(base, "link")); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := mounter.Under(filepath.Join(base, "link")); err != nil || len(got) != 0 {
+				t.Errorf("behind a link: %v, %v", got, err)
+			}
 			if got, err := mounter.Under(folder(t, base, "bo")); err != nil || len(got) != 0 {
 				t.Errorf("a folder whose name begins alike: %v, %v", got, err)
 			}
