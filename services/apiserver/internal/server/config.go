@@ -67,17 +67,6 @@ type servedVersion struct {
 func (v servedVersion) Info() *apimachineryversion.Info {
 	info := v.EffectiveVersion.Info()
 	info.Major, info.Minor = apiMajor, apiMinor
-	info.GitVersion = fmt.Sprintf("v%s.%s.%s+keelson.%s", apiMajor, apiMinor, apiPatch, buildMetadata(daemon.Version()))
+	info.GitVersion = daemon.WithVersion(fmt.Sprintf("v%s.%s.%s", apiMajor, apiMinor, apiPatch))
 	return info
-}
-
-// buildMetadata makes a version usable behind the + of a semantic version.
-func buildMetadata(version string) string {
-	out := []byte(version)
-	for i, c := range out {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '.' && c != '-' {
-			out[i] = '-'
-		}
-	}
-	return string(out)
 }

@@ -20,7 +20,8 @@ import (
 // name is the name of the daemon.
 const name = "nodeagent"
 
-// kubernetesVersion is the version of the Kubernetes API that this node speaks, as the Node reports it.
+// kubernetesVersion is the version of the Kubernetes API that this node speaks, which the Node reports with the
+// agent's own behind it.
 const kubernetesVersion = "v1.37.2"
 
 // Config is what a nodeagent needs; Options documents each field.

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"keelson.dev/kit/daemon"
 	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/cgroup/cgroupfake"
 	"keelson.dev/services/nodeagent/internal/containerconfig"
@@ -154,7 +155,7 @@ func (h *host) measure(c Config) error {
 		return err
 	}
 	h.facts.Info.ContainerRuntimeVersion = h.version.Name + "://" + h.version.Version
-	h.facts.Info.KubeletVersion = kubernetesVersion
+	h.facts.Info.KubeletVersion = daemon.WithVersion(kubernetesVersion)
 	var err error
 	if h.hostsFile, err = optionalFile("/etc/hosts"); err != nil {
 		return err
