@@ -27,7 +27,7 @@ func Version() string {
 const ownMark = "+keelson."
 
 // WithVersion returns a version of the Kubernetes API with Keelson's own behind it: v1.37.2+keelson.v0.1.0.
-func WithVersion(api string) string { return api + ownMark + metadata(Version()) }
+func WithVersion(api string) string { return api + ownMark + Metadata(Version()) }
 
 // OwnVersion returns Keelson's own version from what WithVersion has made; none from a version of anybody else's.
 func OwnVersion(version string) (own string, ok bool) {
@@ -35,8 +35,9 @@ func OwnVersion(version string) (own string, ok bool) {
 	return own, ok
 }
 
-// metadata makes a version usable behind the + of a semantic version. What git describe prints stays as it is.
-func metadata(version string) string {
+// Metadata returns a version of Keelson's as WithVersion writes it: what may not stand behind the + of a semantic
+// version becomes a dash. What git describe prints stays as it is.
+func Metadata(version string) string {
 	return strings.Map(func(c rune) rune {
 		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '.' && c != '-' {
 			return '-'
