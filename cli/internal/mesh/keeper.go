@@ -26,6 +26,8 @@ type Units interface {
 	States(ctx context.Context, names []string) (map[string]unit.State, error)
 	// Replaced reports whether a process runs and the program at that path has been replaced since.
 	Replaced(pid int, program string) bool
+	// Program is where the program of a running process can be read, also if its file has been replaced since.
+	Program(pid int) string
 	// Enable makes units start with the machine, or at least restart when they end. Disable undoes it.
 	Enable(ctx context.Context, names ...string) error
 	Disable(ctx context.Context, names ...string) error

@@ -67,9 +67,14 @@ func (m *Mesh) askStore(ctx context.Context, command ...string) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	programs, _ := plan.UnitOptions(files[unit])
+	folder, _ := plan.UnitOptions(files[unit])
+	program := filepath.Join(folder, "keelson-apiserver")
+	// The program that has the store open knows it; what lies there may be of another version by now.
+	if states, err := m.units().States(ctx, []string{unit}); err == nil && states[unit].PID > 0 {
+		program = m.units().Program(states[unit].PID)
+	}
 	var said, complained bytes.Buffer
-	run := exec.CommandContext(ctx, filepath.Join(programs, "keelson-apiserver"),
+	run := exec.CommandContext(ctx, program,
 		slices.Concat([]string{"store"}, command, []string{"--data-dir=" + m.Layout.APIServer()})...)
 	run.Stdout, run.Stderr = &said, &complained
 	run.Cancel, run.WaitDelay = func() error { return run.Process.Signal(syscall.SIGTERM) }, leaveGrace

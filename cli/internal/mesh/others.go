@@ -55,21 +55,34 @@ func (o *apiOthers) controlPlane(ctx context.Context) ([]string, error) {
 	if o.State.Ports[plan.StorePort] == 0 {
 		return nil, nil // its store is its own
 	}
-	said, err := o.askStore(ctx, "members", "--output=json")
+	members, err := o.storeMembers(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("asking which machines have the store: %w", err)
-	}
-	var members []struct {
-		Address string `json:"address"`
-	}
-	if err := json.Unmarshal(said, &members); err != nil {
-		return nil, fmt.Errorf("reading which machines have the store: %w", err)
+		return nil, err
 	}
 	machines := make([]string, len(members))
 	for i, m := range members {
 		machines[i] = m.Address
 	}
 	return machines, nil
+}
+
+// storeMember is a machine that has the store, as the apiserver's program says it.
+type storeMember struct {
+	Address string `json:"address"`
+	Counts  bool   `json:"counts"`
+	Self    bool   `json:"self"`
+}
+
+// storeMembers returns the machines that have the store.
+func (m *Mesh) storeMembers(ctx context.Context) (members []storeMember, err error) {
+	said, err := m.askStore(ctx, "members", "--output=json")
+	if err != nil {
+		return nil, fmt.Errorf("asking which machines have the store: %w", err)
+	}
+	if err := json.Unmarshal(said, &members); err != nil {
+		return nil, fmt.Errorf("reading which machines have the store: %w", err)
+	}
+	return members, nil
 }
 
 func (o *apiOthers) publish(ctx context.Context, pins []string) error {

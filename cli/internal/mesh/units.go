@@ -14,6 +14,7 @@ import (
 
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/cli/internal/unit"
+	"keelson.dev/kit/daemon"
 )
 
 // unitInterval is short compared with the start of a daemon, and long compared with a query to systemd.
@@ -154,7 +155,10 @@ func (m *Mesh) awaitUnit(ctx context.Context, client *http.Client, unit plan.Uni
 }
 
 // awaitNode waits until the API reports the machine's node as ready.
-func (m *Mesh) awaitNode(ctx context.Context) error {
+func (m *Mesh) awaitNode(ctx context.Context) error { return m.awaitNodeOf(ctx, "") }
+
+// awaitNodeOf is awaitNode for an agent of a version, or of any: what an earlier one has reported does not count.
+func (m *Mesh) awaitNodeOf(ctx context.Context, version string) error {
 	client, err := m.Client()
 	if err != nil {
 		return err
@@ -166,6 +170,11 @@ func (m *Mesh) awaitNode(ctx context.Context) error {
 			if !apierrors.IsNotFound(err) && ctx.Err() == nil {
 				last = err
 			}
+			return last
+		}
+		own, says := daemon.OwnVersion(node.Status.NodeInfo.KubeletVersion)
+		if version != "" && says && own != daemon.Metadata(version) {
+			last = fmt.Errorf("its agent has not reported since that of %s", own)
 			return last
 		}
 		for _, condition := range node.Status.Conditions {

@@ -71,6 +71,9 @@ func (l Layout) Log(process string) string { return filepath.Join(l.Dir, "logs",
 // Units is the folder of units if keel itself runs them.
 func (l Layout) Units() string { return filepath.Join(l.Dir, "units") }
 
+// Upgrade is the folder of what keel upgrade keeps: the programs from before, and what it has done with each daemon.
+func (l Layout) Upgrade() string { return filepath.Join(l.Dir, "upgrade") }
+
 // APIServer is the store's directory.
 func (l Layout) APIServer() string { return filepath.Join(l.Dir, "apiserver") }
 

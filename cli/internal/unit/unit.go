@@ -89,9 +89,12 @@ func (p Proc) Revision(pid int) string {
 	return ""
 }
 
+// Program is where the program of a running process can be read, also if its file has been replaced since.
+func (p Proc) Program(pid int) string { return p.file(pid, "exe") }
+
 // Replaced reports whether a process runs and the program at that path is another file by now.
 func (p Proc) Replaced(pid int, program string) bool {
-	running, err := os.Stat(p.file(pid, "exe"))
+	running, err := os.Stat(p.Program(pid))
 	if err != nil {
 		return false
 	}
