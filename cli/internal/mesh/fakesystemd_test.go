@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -59,9 +60,16 @@ type fakeSystemd struct {
 	restarts int
 }
 
+// A program with one of these comments never gets ready, or cannot be started.
+const (
+	brokenProgram     = "# broken"
+	impossibleProgram = "# impossible"
+)
+
 type fakeProcess struct {
-	pid   int
-	close func()
+	pid    int
+	broken bool
+	close  func()
 }
 
 // newFakeSystemd returns a fakeSystemd without units.
@@ -135,7 +143,9 @@ func (f *fakeSystemd) change(verb string, names []string) error {
 			f.stop(name)
 		case "restart":
 			f.stop(name)
-			f.start(name)
+			if err := f.start(name); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -167,7 +177,7 @@ func (f *fakeSystemd) show(names []string) string {
 			(err != nil || f.loaded[name] != string(content)) {
 			stale = "yes"
 		}
-		if name == f.broken {
+		if process := f.running[name]; process != nil && process.broken {
 			f.restarts++
 		}
 		fmt.Fprintf(&out, "MainPID=%d\nNRestarts=%d\nExecMainStartTimestampMonotonic=%d\nId=%s\nActiveState=%s\n"+
@@ -194,25 +204,30 @@ func (f *fakeSystemd) stop(name string) {
 }
 
 // start runs what the unit says, as systemd has read it.
-func (f *fakeSystemd) start(name string) {
+func (f *fakeSystemd) start(name string) error {
 	environment, argv := execution(f.loaded[name])
-	process := &fakeProcess{pid: f.nextPID, close: func() {}}
+	program, err := os.ReadFile(argv[0])
+	if err != nil || bytes.Contains(program, []byte(impossibleProgram)) {
+		return fmt.Errorf("job for %s failed: %w", name, errors.Join(err, errors.New("status=203/EXEC")))
+	}
+	process := &fakeProcess{pid: f.nextPID, close: func() {},
+		broken: name == f.broken || bytes.Contains(program, []byte(brokenProgram))}
 	f.nextPID++
 	dir := filepath.Join(f.proc, strconv.Itoa(process.pid))
-	err := errors.Join(os.Mkdir(dir, 0o755), os.Link(argv[0], filepath.Join(dir, "exe")),
+	err = errors.Join(os.Mkdir(dir, 0o755), os.Link(argv[0], filepath.Join(dir, "exe")),
 		os.WriteFile(filepath.Join(dir, "environ"), []byte(strings.Join(environment, "\x00")), 0o600))
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	f.running[name] = process
-	if name == f.broken {
-		return
-	}
-	if filepath.Base(argv[0]) == "containerd" {
+	switch {
+	case process.broken:
+	case filepath.Base(argv[0]) == "containerd":
 		process.close = f.runtime(filepath.Dir(filepath.Dir(argv[2])))
-		return
+	default:
+		process.close = f.daemon(argv[1:])
 	}
-	process.close = f.daemon(argv[1:])
+	return nil
 }
 
 // execution reads a unit's environment and command.
