@@ -183,7 +183,7 @@ parts_at_once = begun=$$(date +%s%N); for i in $$(seq 20); do /bin/true; done; \
 # Scenarios know nothing of each other: of these one that failed runs again alone (see sum).
 E2E_SCENARIOS := ^TestScenarios
 E2E_NETWORK   := ^Test(ServiceNetworking|ExternalCNIPlugin|NodeFailure|NoOvercommit|Down)
-E2E_MACHINES  := ^Test(Join|HighlyAvailableControlPlane|RotateAuthority|DocumentedCommands|ExclusiveCPUs|MemoryPressure|NoWritesAtRest)
+E2E_MACHINES  := ^Test(Join|HighlyAvailableControlPlane|RotateAuthority|DocumentedCommands|ExclusiveCPUs|MemoryPressure|NoWritesAtRest|Upgrade)
 E2E_CHARTS    := ^Test(HelmChart|StandbyTakesOver|Simulate|DaemonSetOnJoiningNode)
 e2e-scenarios := -run '$(E2E_SCENARIOS)'
 e2e-network   := -run '$(E2E_NETWORK)'

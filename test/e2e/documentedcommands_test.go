@@ -27,9 +27,10 @@ var guides = []string{
 }
 
 // TestDocumentedCommands carries out what the pages of docs show of a terminal, and holds them against what it says:
-// the tutorial from its beginning to its end, and the guides on a mesh of two nodes.
+// the tutorial from its beginning to its end, and the guides on a mesh of two nodes. TestUpgrade does so with the page
+// that needs machines.
 func TestDocumentedCommands(t *testing.T) {
-	followed := []string{"tutorial/first-mesh.md"}
+	followed := []string{"tutorial/first-mesh.md", upgradePage}
 	for _, page := range guides {
 		followed = append(followed, "how-to/"+page)
 	}
@@ -91,6 +92,19 @@ func pagesWithTerminals(t *testing.T) []string {
 // follow carries a page's commands out in a folder, where .keelson is the mesh's.
 func follow(t *testing.T, page, dir string, env ...string) {
 	t.Helper()
+	followBy(t, page, func(script string) (string, error) {
+		bash := exec.CommandContext(t.Context(), "bash", "-c", script)
+		bash.Dir = dir
+		bash.Env = append(os.Environ(), "HOME="+t.TempDir(), "PATH="+scenario.BinDir()+":"+os.Getenv("PATH"))
+		bash.Env = append(bash.Env, env...)
+		out, err := bash.Output()
+		return string(out), err
+	})
+}
+
+// followBy carries a page's commands out by what runs a script, and returns its output.
+func followBy(t *testing.T, page string, run func(script string) (string, error)) {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(docs, page))
 	if err != nil {
 		t.Fatal(err)
@@ -99,12 +113,8 @@ func follow(t *testing.T, page, dir string, env ...string) {
 	if err != nil {
 		t.Fatalf("docs/%s: %v", page, err)
 	}
-	bash := exec.CommandContext(t.Context(), "bash", "-c", transcript.Script(steps))
-	bash.Dir = dir
-	bash.Env = append(os.Environ(), "HOME="+t.TempDir(), "PATH="+scenario.BinDir()+":"+os.Getenv("PATH"))
-	bash.Env = append(bash.Env, env...)
-	out, failed := bash.Output()
-	ended, rest := transcript.Split(string(out))
+	out, failed := run(transcript.Script(steps))
+	ended, rest := transcript.Split(out)
 	for i, result := range ended {
 		t.Logf("$ %s\n%s", steps[i].Command, result.Said)
 		if differs := steps[i].Differs(result); differs != "" {

@@ -22,6 +22,7 @@ import (
 
 	"keelson.dev/kit/namespaces"
 	"keelson.dev/test/mesh/processes"
+	"keelson.dev/test/scenario"
 )
 
 // limit bounds one call of keel.
@@ -217,6 +218,24 @@ func (m *Machine) RunTo(ctx context.Context, out io.Writer, command ...string) e
 		return fmt.Errorf("starting %s: %w", command[0], err)
 	}
 	return child.Wait()
+}
+
+// Script runs a bash script on the machine, which finds our programs and sees the variables, and returns what it has
+// printed to its output.
+func (m *Machine) Script(ctx context.Context, script string, env ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var out bytes.Buffer
+	bash := exec.CommandContext(ctx, "bash", "-c", script)
+	bash.Env = append(os.Environ(), "PATH="+scenario.BinDir()+":"+os.Getenv("PATH"), "KEELSON_DATA_DIR="+m.DataDir,
+		"KUBECONFIG="+filepath.Join(m.DataDir, "kubeconfig", "admin.kubeconfig"))
+	bash.Env = append(bash.Env, env...)
+	bash.Stdout = &out
+	if err := m.namespaces().Do(bash.Start); err != nil {
+		return "", fmt.Errorf("starting bash: %w", err)
+	}
+	err := bash.Wait()
+	return out.String(), err
 }
 
 // Standing is what do returns in the machine's network.
