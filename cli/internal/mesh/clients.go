@@ -1,6 +1,8 @@
 package mesh
 
 import (
+	"cmp"
+	"crypto/tls"
 	"fmt"
 	"sync"
 	"time"
@@ -51,8 +53,8 @@ func (m *Mesh) DynamicClient() (dynamic.Interface, error) {
 }
 
 func (m *Mesh) clientConfig() (*rest.Config, error) {
-	file := m.Layout.Kubeconfig(plan.AdminCertificate)
-	if m.State.Worker() {
+	file := cmp.Or(m.Kubeconfig, m.Layout.Kubeconfig(plan.AdminCertificate))
+	if m.Kubeconfig == "" && m.State.Worker() {
 		file = m.workerFiles().Kubeconfig()
 		noticeSoon()
 	}
@@ -63,6 +65,23 @@ func (m *Mesh) clientConfig() (*rest.Config, error) {
 	config.UserAgent, config.QPS = "keel", -1
 	config.WarningHandler = rest.NoWarnings{} // keel chooses what it asks for: a warning tells its user nothing
 	return config, nil
+}
+
+// givenTLS returns the configuration that the given kubeconfig has for TLS.
+func (m *Mesh) givenTLS() (*tls.Config, error) {
+	config, err := m.clientConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.TLSClientConfig.ServerName = "" // it would be the apiserver's
+	trust, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	if trust == nil { // it names neither a CA nor a certificate
+		trust = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return trust, nil
 }
 
 // Introspection returns a client for the introspection service of a process. It connects on the first call.

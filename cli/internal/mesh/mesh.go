@@ -27,6 +27,8 @@ type Mesh struct {
 	Out    io.Writer
 	// Units runs the units of the mesh; nil means systemd if it runs this machine, and keel itself otherwise.
 	Units Units
+	// Kubeconfig is the file with whose credentials the API and the daemons are asked; empty means the operator's.
+	Kubeconfig string
 	// Addresses are the machine's IPv4 addresses; nil means the addresses that the kernel has now.
 	Addresses []netip.Addr
 }
@@ -119,8 +121,12 @@ func (m *Mesh) always(what string, do func() error) error {
 	return nil
 }
 
-// TLSClient returns a configuration with the operator's certificate that trusts only the mesh's CA.
+// TLSClient returns a configuration with the operator's certificate that trusts only the mesh's CA. The certificate, if
+// there is one, and the CA are those of Kubeconfig where that is set.
 func (m *Mesh) TLSClient() (*tls.Config, error) {
+	if m.Kubeconfig != "" {
+		return m.givenTLS()
+	}
 	if m.State.Worker() {
 		// It only asks, over loopback, whether the agent is ready; the agent made the certificate that it shows
 		// there in memory.

@@ -113,7 +113,7 @@ func eventsOf(ctx context.Context, client kubernetes.Interface, object metav1.Ob
 		return nil, fmt.Errorf("reading the Events about %s: %w", object.GetName(), err)
 	}
 	slices.SortStableFunc(events.Items, func(a, b corev1.Event) int {
-		return cmp.Compare(lastSeen(a).Unix(), lastSeen(b).Unix())
+		return cmp.Compare(LastSeen(a).Unix(), LastSeen(b).Unix())
 	})
 	return events.Items, nil
 }
@@ -189,8 +189,8 @@ func ask(ctx context.Context, m *mesh.Mesh, daemon string, object *introspection
 	return view
 }
 
-// lastSeen returns when an Event last happened, from the time field that is set.
-func lastSeen(e corev1.Event) time.Time {
+// LastSeen returns when an Event last happened, from the time field that is set.
+func LastSeen(e corev1.Event) time.Time {
 	for _, t := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time, e.FirstTimestamp.Time} {
 		if !t.IsZero() {
 			return t
@@ -235,7 +235,7 @@ func writeEvents(out io.Writer, events []corev1.Event) {
 		fmt.Fprintln(out, "\nEvents:")
 	}
 	for _, event := range events {
-		fmt.Fprintf(out, "  %s  %s\n", lastSeen(event).Local().Format(time.TimeOnly),
+		fmt.Fprintf(out, "  %s  %s\n", LastSeen(event).Local().Format(time.TimeOnly),
 			terminal.Line(event.Type+" "+event.Reason+": "+event.Message))
 	}
 }

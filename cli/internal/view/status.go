@@ -44,6 +44,7 @@ type Daemon struct {
 	Status  string    `json:"statusAddress,omitempty"`
 	Log     string    `json:"log"`
 	Errors  []Failure `json:"lastErrors,omitempty"`
+	Queues  []Queue   `json:"queues,omitempty"`
 	// Problem says why the daemon does not answer.
 	Problem string `json:"problem,omitempty"`
 
@@ -57,6 +58,14 @@ type Failure struct {
 	Time    time.Time `json:"time"`
 	// Count is how often the part has failed since the daemon's start.
 	Count int64 `json:"count"`
+}
+
+// Queue is a work queue of a daemon.
+type Queue struct {
+	Name string `json:"name"`
+	// Depth is how many entries wait, Oldest how long the first of them has waited; 0 if that is not known.
+	Depth  int64         `json:"depth"`
+	Oldest time.Duration `json:"oldestNanoseconds,omitempty"`
 }
 
 // Leader is who does what at most one replica does.
@@ -86,36 +95,63 @@ const (
 func Collect(ctx context.Context, m *mesh.Mesh) Status {
 	status := Status{DataDir: m.Layout.Dir, Server: m.ServerURL(), Daemons: []Daemon{}, Leaders: []Leader{},
 		Nodes: []Node{}}
-	processes, err := m.Processes(ctx)
-	switch {
-	case err != nil:
-		status.Problem = err.Error()
-		return status
-	case len(processes) == 0:
-		status.Problem = "the mesh is down: " + m.Maker() + " starts it"
+	processes, problem := processesOf(ctx, m)
+	if problem != "" {
+		status.Problem = problem
 		return status
 	}
-	status.Daemons = make([]Daemon, len(processes))
 	var wait sync.WaitGroup
-	for i, process := range processes {
-		wait.Go(func() { status.Daemons[i] = describe(ctx, m, process) })
-	}
+	var err error
 	wait.Go(func() { status.Nodes, err = nodes(ctx, m) })
+	status.Daemons, status.Leaders = describeAll(ctx, m, processes)
 	wait.Wait()
 	if err != nil {
 		status.Problem = err.Error()
 	}
-	for _, daemon := range status.Daemons {
+	return status
+}
+
+// Daemons asks every daemon, and not the API. If the mesh is down, problem says so.
+func Daemons(ctx context.Context, m *mesh.Mesh) (daemons []Daemon, leaders []Leader, problem string) {
+	processes, problem := processesOf(ctx, m)
+	if problem != "" {
+		return nil, nil, problem
+	}
+	daemons, leaders = describeAll(ctx, m, processes)
+	return daemons, leaders, ""
+}
+
+// processesOf lists the processes of a mesh, or says why there are none.
+func processesOf(ctx context.Context, m *mesh.Mesh) (processes []mesh.Process, problem string) {
+	processes, err := m.Processes(ctx)
+	switch {
+	case err != nil:
+		return nil, err.Error()
+	case len(processes) == 0:
+		return nil, "the mesh is down: " + m.Maker() + " starts it"
+	}
+	return processes, ""
+}
+
+// describeAll asks the processes at the same time.
+func describeAll(ctx context.Context, m *mesh.Mesh, processes []mesh.Process) (daemons []Daemon, leaders []Leader) {
+	daemons, leaders = make([]Daemon, len(processes)), []Leader{}
+	var wait sync.WaitGroup
+	for i, process := range processes {
+		wait.Go(func() { daemons[i] = describe(ctx, m, process) })
+	}
+	wait.Wait()
+	for _, daemon := range daemons {
 		for _, role := range daemon.roles {
 			if role.GetLeading() {
-				status.Leaders = append(status.Leaders, Leader{
+				leaders = append(leaders, Leader{
 					Lease: role.GetName(), Daemon: daemon.Name, Holder: role.GetHolder(),
 					Since: role.GetSince().AsTime(),
 				})
 			}
 		}
 	}
-	return status
+	return daemons, leaders
 }
 
 func describe(ctx context.Context, m *mesh.Mesh, process mesh.Process) Daemon {
@@ -137,6 +173,9 @@ func describe(ctx context.Context, m *mesh.Mesh, process mesh.Process) Daemon {
 	for _, last := range answer.GetLastErrors() {
 		daemon.Errors = append(daemon.Errors, Failure{last.GetSource(), last.GetMessage(),
 			last.GetTime().AsTime(), last.GetCount()})
+	}
+	for _, queue := range answer.GetQueues() {
+		daemon.Queues = append(daemon.Queues, Queue{queue.GetName(), queue.GetDepth(), queue.GetOldest().AsDuration()})
 	}
 	return daemon
 }

@@ -112,6 +112,9 @@ func TestAMeshThatIsDownIsOneLine(t *testing.T) {
 		if got := out.String(); got != "the mesh is down: "+maker+" starts it (data in /data)\n" {
 			t.Errorf("%s: got %q", maker, got)
 		}
+		if _, _, problem := Daemons(t.Context(), m); problem != "the mesh is down: "+maker+" starts it" {
+			t.Errorf("%s: the daemons: %q", maker, problem)
+		}
 	}
 }
 
@@ -233,15 +236,15 @@ func TestFactsWithoutATime(t *testing.T) {
 
 func TestLastSeen(t *testing.T) {
 	event := corev1.Event{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now)}}
-	if !lastSeen(event).Equal(now) {
+	if !LastSeen(event).Equal(now) {
 		t.Error("the creation is the last resort")
 	}
 	event.EventTime = metav1.NewMicroTime(now.Add(time.Second))
-	if !lastSeen(event).Equal(now.Add(time.Second)) {
+	if !LastSeen(event).Equal(now.Add(time.Second)) {
 		t.Error("an Event of the new kind has its own time")
 	}
 	event.LastTimestamp = metav1.NewTime(now.Add(2 * time.Second))
-	if !lastSeen(event).Equal(now.Add(2 * time.Second)) {
+	if !LastSeen(event).Equal(now.Add(2 * time.Second)) {
 		t.Error("a series counts by its last time")
 	}
 }
