@@ -110,7 +110,7 @@ func rootOf(g *global) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{daemon.FlagError(err)} })
 	root.AddCommand(newUp(g), newDown(g), newInit(g), newJoin(g), newToken(g), newReset(g), newSupervise(g),
 		newKubeconfig(g), newStatus(g), newExplain(g), newSimulate(g), newStore(g), newCerts(g), newPreflight(g),
-		newSupport(g), newTop(g), newUpgrade(g))
+		newSupport(g), newTop(g), newUpgrade(g), newConsole(g))
 	return root
 }
 
