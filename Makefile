@@ -196,7 +196,7 @@ $(E2E_PARTS):
 	@cd $(ROOT)/test && export KEELSON_BIN=$(BIN) && \
 	  $(call sum,$@,./e2e/...,-exec "unshare --net --mount" $($@) -timeout 60m,testname)
 
-e2e-needs: build images $(STAMPS)/operator-image $(STAMPS)/helm $(STAMPS)/gotestsum
+e2e-needs: build images browser $(STAMPS)/operator-image $(STAMPS)/helm $(STAMPS)/gotestsum
 
 test-e2e: e2e-needs ## run the scenarios with real daemons and real containers (root)
 	@echo "==> testing test/e2e"; $(parts_at_once); $(MAKE) --no-print-directory -k -j$$parts $(E2E_PARTS)

@@ -103,5 +103,13 @@ vm-tools:
 	  { apt-get update; DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(VM_PACKAGES); } \
 	    >$(STAMPS)/vm-tools.log 2>&1 || echo "    they cannot be had (see $(STAMPS)/vm-tools.log): tests on machines will be skipped"; fi
 
+# The console is looked at in Debian's Chromium; a machine without apt only skips that test.
+BROWSER_PACKAGES := chromium
+.PHONY: browser
+browser:
+	@mkdir -p $(STAMPS); if ! command -v chromium >/dev/null; then echo "==> installing $(BROWSER_PACKAGES)"; \
+	  { apt-get update; DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(BROWSER_PACKAGES); } \
+	    >$(STAMPS)/browser.log 2>&1 || echo "    it cannot be had (see $(STAMPS)/browser.log): the console's test in a browser will be skipped"; fi
+
 .PHONY: golangci-lint
 golangci-lint: $(STAMPS)/golangci-lint

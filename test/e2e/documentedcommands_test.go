@@ -22,8 +22,8 @@ const docs = "../../docs"
 // guides are the pages whose commands are carried out one after the other on one mesh, in this order: some go on from
 // the one before.
 var guides = []string{
-	"find-why-a-pod-is-pending.md", "collect-a-support-bundle.md", "take-a-node-out.md", "upgrade-one-daemon.md",
-	"move-one-controller.md",
+	"find-why-a-pod-is-pending.md", "console.md", "collect-a-support-bundle.md", "take-a-node-out.md",
+	"upgrade-one-daemon.md", "move-one-controller.md",
 }
 
 // TestDocumentedCommands carries out what the pages of docs show of a terminal, and holds them against what it says:

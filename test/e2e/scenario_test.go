@@ -22,6 +22,7 @@ func TestScenarios(t *testing.T) {
 	t.Run("ChartWithAKind", func(t *testing.T) { bringsAKind(t, m) })
 	t.Run("Metrics", func(t *testing.T) { expectMetrics(t, m) })
 	t.Run("Registries", func(t *testing.T) { expectRegistries(t, m) })
+	t.Run("Console", func(t *testing.T) { expectConsole(t, m) })
 	t.Run("RuntimeContract", func(t *testing.T) { expectContract(t, m) })
 	t.Run("NothingIsLeft", func(t *testing.T) { expectNothingLeft(t, m) })
 }
