@@ -12,10 +12,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	genericstorage "k8s.io/apiserver/pkg/storage"
 	cachermetrics "k8s.io/apiserver/pkg/storage/cacher/metrics"
 
 	"keelson.dev/services/apiserver/internal/objectsize"
+	"keelson.dev/services/apiserver/internal/scheme"
+	"keelson.dev/services/apiserver/internal/storage/encryption"
 )
 
 // asked counts requests for progress that reach etcd.
@@ -142,5 +145,32 @@ func TestACacheIsFreshAheadOfReads(t *testing.T) {
 		revision, err := s.GetCurrentResourceVersion(t.Context())
 		must(t, err)
 		expect(revision)
+	}
+}
+
+// A client that watches a resource without a watch cache, and asks for no bookmarks, gets none, however often caches
+// ask etcd for progress: it learns of a write, and of nothing before.
+func TestClientsGetNoBookmarksOfCaches(t *testing.T) {
+	e := embedded(t)
+	types, err := scheme.New()
+	must(t, err)
+	store := New(e.Client(), types, scheme.Codecs(types), &objectsize.Book{}, &encryption.Providers{})
+	t.Cleanup(store.Close)
+	cached, direct := storageOf(t, store, "configmaps"), storageOf(t, store, "events")
+	w, err := direct.Watch(t.Context(), "/events", genericstorage.ListOptions{Recursive: true, ResourceVersion: "1",
+		Predicate: genericstorage.Everything})
+	must(t, err)
+	defer w.Stop()
+	for range 20 { // each read of the latest state has etcd asked
+		_, err := e.Client().KV.Put(t.Context(), "/elsewhere", "x")
+		must(t, err)
+		_, err = cached.GetCurrentResourceVersion(t.Context())
+		must(t, err)
+		time.Sleep(10 * time.Millisecond)
+	}
+	written := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "written"}}
+	must(t, direct.Create(t.Context(), "/events/written", written, nil, 0))
+	if got := <-w.ResultChan(); got.Type != watch.Added {
+		t.Errorf("the first that the watch is told is %s %+v", got.Type, got.Object)
 	}
 }

@@ -195,7 +195,7 @@ func (s *Store) open(
 	backend := progressing{faulty{etcd3.NewStoreWithUnsafeCorruptObjectDeletion(store, config.GroupResource)},
 		s.progress, func() { _ = store.RequestWatchProgress(s.client.Ctx()) }}
 	if !Cached(config.GroupResource) {
-		return backend, store.Close, nil
+		return apart{backend}, store.Close, nil
 	}
 	cached, err := cacher.NewCacherFromConfig(cacher.Config{
 		Storage:             backend,

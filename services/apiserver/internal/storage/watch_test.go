@@ -47,10 +47,16 @@ func configMapsOf(t *testing.T, e *Embedded, sizes *objectsize.Book) genericstor
 	must(t, err)
 	store := New(e.Client(), types, scheme.Codecs(types), sizes, &encryption.Providers{})
 	t.Cleanup(store.Close)
-	options, err := store.GetRESTOptions(schema.GroupResource{Resource: "configmaps"}, &corev1.ConfigMap{})
+	return storageOf(t, store, "configmaps")
+}
+
+// storageOf is the storage of a resource whose objects are ConfigMaps.
+func storageOf(t *testing.T, store *Store, resource string) genericstorage.Interface {
+	t.Helper()
+	options, err := store.GetRESTOptions(schema.GroupResource{Resource: resource}, &corev1.ConfigMap{})
 	must(t, err)
-	storage, destroy, err := options.Decorator(options.StorageConfig, "/configmaps",
-		func(o runtime.Object) (string, error) { return "/configmaps/" + o.(*corev1.ConfigMap).Name, nil },
+	storage, destroy, err := options.Decorator(options.StorageConfig, "/"+resource,
+		func(o runtime.Object) (string, error) { return "/" + resource + "/" + o.(*corev1.ConfigMap).Name, nil },
 		func() runtime.Object { return &corev1.ConfigMap{} }, func() runtime.Object { return &corev1.ConfigMapList{} },
 		func(o runtime.Object) (labels.Set, fields.Set, error) {
 			return nil, fields.Set{"metadata.name": o.(*corev1.ConfigMap).Name}, nil
