@@ -192,11 +192,11 @@ func (s *Store) open(
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the store of %s: %w", config.GroupResource, err)
 	}
-	backend := progressing{faulty{etcd3.NewStoreWithUnsafeCorruptObjectDeletion(store, config.GroupResource)},
-		s.progress, func() { _ = store.RequestWatchProgress(s.client.Ctx()) }}
+	plain := faulty{etcd3.NewStoreWithUnsafeCorruptObjectDeletion(store, config.GroupResource)}
 	if !Cached(config.GroupResource) {
-		return apart{backend}, store.Close, nil
+		return apart{plain}, store.Close, nil
 	}
+	backend := progressing{plain, s.progress, func() { _ = store.RequestWatchProgress(s.client.Ctx()) }}
 	cached, err := cacher.NewCacherFromConfig(cacher.Config{
 		Storage:             backend,
 		Versioner:           versioner,
