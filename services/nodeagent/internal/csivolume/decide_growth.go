@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"keelson.dev/kit/claimgrowth"
 	"keelson.dev/kit/conditions"
 )
 
@@ -86,11 +87,6 @@ var claimConditions conditions.Kind[corev1.PersistentVolumeClaimCondition,
 		Reason: c.Reason, Message: c.Message, LastTransitionTime: &c.LastTransitionTime}
 }
 
-// ofGrowth are the conditions that say how a claim grows.
-var ofGrowth = []corev1.PersistentVolumeClaimConditionType{corev1.PersistentVolumeClaimResizing,
-	corev1.PersistentVolumeClaimFileSystemResizePending, corev1.PersistentVolumeClaimControllerResizeError,
-	corev1.PersistentVolumeClaimNodeResizeError}
-
 // statusBefore returns the status of a claim before the driver is called.
 func statusBefore(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaimStatus {
 	out := claim.Status.DeepCopy()
@@ -107,7 +103,7 @@ func statusAfter(claim *corev1.PersistentVolumeClaim, to resource.Quantity, of o
 		out.Capacity[corev1.ResourceStorage] = to
 		setState(out, "")
 		out.Conditions = slices.DeleteFunc(out.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool {
-			return slices.Contains(ofGrowth, c.Type)
+			return claimgrowth.IsCondition(c.Type)
 		})
 		return out
 	case infeasible:

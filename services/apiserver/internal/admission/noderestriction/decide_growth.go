@@ -7,12 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-)
 
-// ofGrowth are the conditions of a claim that say how it grows.
-var ofGrowth = []corev1.PersistentVolumeClaimConditionType{corev1.PersistentVolumeClaimResizing,
-	corev1.PersistentVolumeClaimFileSystemResizePending, corev1.PersistentVolumeClaimControllerResizeError,
-	corev1.PersistentVolumeClaimNodeResizeError}
+	"keelson.dev/kit/claimgrowth"
+)
 
 // byNode are the states of growth that are a Node's to leave and to set; it leaves the empty one when it finds a volume
 // that has grown, and sets it when it is done.
@@ -67,7 +64,7 @@ func with[K comparable, V any](m map[K]V, key K, value V, has bool) map[K]V {
 // others are the conditions that do not say how a claim grows.
 func others(all []corev1.PersistentVolumeClaimCondition) []corev1.PersistentVolumeClaimCondition {
 	return slices.DeleteFunc(slices.Clone(all), func(c corev1.PersistentVolumeClaimCondition) bool {
-		return slices.Contains(ofGrowth, c.Type)
+		return claimgrowth.IsCondition(c.Type)
 	})
 }
 
