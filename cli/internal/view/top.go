@@ -239,16 +239,18 @@ func used(of map[string]any) (milliCPU, memory int64) {
 
 // sort brings what uses most CPU, then most memory, to the front, and keeps so many Pods.
 func (t *Top) sort(pods int) {
-	slices.SortStableFunc(t.Daemons, func(a, b DaemonUsage) int {
-		return cmp.Or(cmp.Compare(b.MilliCPU, a.MilliCPU), cmp.Compare(b.Memory, a.Memory))
-	})
-	slices.SortStableFunc(t.Nodes, func(a, b NodeUsage) int {
-		return cmp.Or(cmp.Compare(b.MilliCPU, a.MilliCPU), cmp.Compare(b.Memory, a.Memory))
-	})
-	slices.SortStableFunc(t.Pods, func(a, b PodUsage) int {
-		return cmp.Or(cmp.Compare(b.MilliCPU, a.MilliCPU), cmp.Compare(b.Memory, a.Memory))
-	})
+	mostFirst(t.Daemons, func(d DaemonUsage) (milliCPU, memory int64) { return d.MilliCPU, d.Memory })
+	mostFirst(t.Nodes, func(n NodeUsage) (milliCPU, memory int64) { return n.MilliCPU, n.Memory })
+	mostFirst(t.Pods, func(p PodUsage) (milliCPU, memory int64) { return p.MilliCPU, p.Memory })
 	t.Pods = t.Pods[:min(len(t.Pods), pods)]
+}
+
+func mostFirst[U any](all []U, usage func(U) (milliCPU, memory int64)) {
+	slices.SortStableFunc(all, func(a, b U) int {
+		cpuA, memoryA := usage(a)
+		cpuB, memoryB := usage(b)
+		return cmp.Or(cmp.Compare(cpuB, cpuA), cmp.Compare(memoryB, memoryA))
+	})
 }
 
 // WriteJSON prints the usage for programs.
