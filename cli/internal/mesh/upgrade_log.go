@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -50,12 +49,12 @@ func (l logEnd) last(ctx context.Context) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, logLimit)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "journalctl", "--unit="+l.unit, "--no-pager", "--quiet", "--output=cat",
-		fmt.Sprintf("--lines=%d", logLines), fmt.Sprintf("--since=@%d", l.since.Unix())).Output()
+	out, err := systemd.Journal(ctx, l.unit, "--output=cat", fmt.Sprintf("--lines=%d", logLines),
+		fmt.Sprintf("--since=@%d", l.since.Unix()))
 	if err != nil {
 		return []string{fmt.Sprintf("(%s%s says more)", systemd.ShowJournal, l.unit)}
 	}
-	if text := strings.TrimSpace(string(out)); text != "" {
+	if text := strings.TrimSpace(out); text != "" {
 		return strings.Split(text, "\n")
 	}
 	return nil

@@ -1,13 +1,11 @@
 package support
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
-	"os/exec"
 	"strings"
 
 	"keelson.dev/cli/internal/mesh"
@@ -72,14 +70,10 @@ func logOf(ctx context.Context, log string) (text, note string, err error) {
 	if !ofJournal {
 		return tail(log, logLimit)
 	}
-	var out, complaint bytes.Buffer
-	show := exec.CommandContext(ctx, "journalctl", "--unit="+unit, "--no-pager", "--quiet", "--lines="+journalLines,
-		"--output=short-iso-precise")
-	show.Stdout, show.Stderr = &out, &complaint
-	if err := show.Run(); err != nil {
-		return out.String(), "", fmt.Errorf("%s: %w: %s", log, err, strings.TrimSpace(complaint.String()))
+	text, err = systemd.Journal(ctx, unit, "--lines="+journalLines, "--output=short-iso-precise")
+	if err != nil {
+		return text, "", err
 	}
-	text = out.String()
 	if cut := len(text) - logLimit; cut > 0 {
 		return text[cut:], fmt.Sprintf("the last %d bytes", logLimit), nil
 	}

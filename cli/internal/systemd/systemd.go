@@ -133,6 +133,19 @@ func (u *Units) do(ctx context.Context, verb string, names ...string) error {
 // ShowJournal is, with the name of a unit after it, the command that shows what the unit's process has written.
 const ShowJournal = "journalctl -u "
 
+// Journal returns what journalctl shows of a unit, chosen and formatted by further arguments. What it has shown before
+// an error is returned with it.
+func Journal(ctx context.Context, unit string, args ...string) (string, error) {
+	var out, complaint bytes.Buffer
+	show := exec.CommandContext(ctx, "journalctl",
+		append([]string{"--unit=" + unit, "--no-pager", "--quiet"}, args...)...)
+	show.Stdout, show.Stderr = &out, &complaint
+	if err := show.Run(); err != nil {
+		return out.String(), fmt.Errorf("%s%s: %w: %s", ShowJournal, unit, err, strings.TrimSpace(complaint.String()))
+	}
+	return out.String(), nil
+}
+
 // Log is the command that shows what a unit's process has written.
 func (u *Units) Log(name string) string { return ShowJournal + name }
 
