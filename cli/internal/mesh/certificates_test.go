@@ -193,8 +193,11 @@ func TestExpiredCertificates(t *testing.T) {
 			units := plan.UnitNames()
 			for _, unit := range units { // as systemd has them after a boot, or not at all
 				b.stop(unit)
-				if !row.down {
-					b.start(unit)
+				if row.down {
+					continue
+				}
+				if err := b.start(unit); err != nil {
+					t.Fatal(err)
 				}
 			}
 			if care := b.needCare(t); care != row.care {
@@ -237,7 +240,9 @@ func TestRenewStartsNothing(t *testing.T) {
 	if got := strings.Join(b.calls, "\n"); got != want {
 		t.Errorf("systemctl was told\n%s\nwant\n%s", got, want)
 	}
-	b.start(unit)
+	if err := b.start(unit); err != nil {
+		t.Fatal(err)
+	}
 	content, err := os.ReadFile(filepath.Join(b.dir, unit))
 	if err != nil || b.loaded[unit] != string(content) || b.enabled[unit] {
 		t.Errorf("systemd has another unit than the file: %v", err)

@@ -112,7 +112,7 @@ func TestDescribe(t *testing.T) {
 	}{
 		{nil, ""},
 		{apierrors.NewResourceExpired("too old"), ""},
-		{apierrors.NewGone("gone"), ""},
+		{&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonGone}}, ""},
 		{forbidden, "you may not list and watch the pods of namespace n"},
 		{fmt.Errorf("listing: %w", forbidden), "you may not list and watch the pods of namespace n"},
 		{apierrors.NewUnauthorized("no"), "the apiserver does not accept the credentials of the kubeconfig"},

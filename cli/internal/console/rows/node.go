@@ -25,32 +25,10 @@ type Node struct {
 
 // OfNode returns the row of a Node.
 func OfNode(n *corev1.Node) Node {
-	row := Node{Named: named("Node", n), State: "not ready", Tone: Bad, MostPods: n.Status.Allocatable.Pods().Value(),
+	row := Node{Named: named("Node", n), State: "has not reported yet", Tone: Busy, CPU: room(n, corev1.ResourceCPU),
+		Memory: room(n, corev1.ResourceMemory), MostPods: n.Status.Allocatable.Pods().Value(),
 		Version: n.Status.NodeInfo.KubeletVersion}
-	for resource, amount := range n.Status.Allocatable {
-		switch resource {
-		case corev1.ResourceCPU:
-			row.CPU = amount.String()
-		case corev1.ResourceMemory:
-			row.Memory = amount.String()
-		}
-	}
-	reported := false
-	for _, c := range n.Status.Conditions {
-		switch {
-		case c.Type == corev1.NodeReady:
-			reported = true
-			row.ready(c)
-		case c.Status == corev1.ConditionTrue: // each of the others is a problem when true
-			row.Problems = append(row.Problems, shortened(because(string(c.Type), c.Message)))
-		}
-	}
-	if !reported {
-		row.State, row.Tone = "has not reported yet", Busy
-	}
-	if row.Tone == Good && len(row.Problems) > 0 {
-		row.Tone = Bad
-	}
+	row.conditions(n.Status.Conditions)
 	if n.Spec.Unschedulable {
 		row.State += ", takes no new Pods"
 		if row.Tone == Good {
@@ -71,7 +49,32 @@ func OfNode(n *corev1.Node) Node {
 	return row
 }
 
+// room is what a node can give of a resource; empty if it does not say.
+func room(n *corev1.Node, resource corev1.ResourceName) string {
+	amount, says := n.Status.Allocatable[resource]
+	if !says {
+		return ""
+	}
+	return amount.String()
+}
+
+// conditions adds what the conditions of a node say: Ready is its state, and each other is a problem when true.
+func (row *Node) conditions(all []corev1.NodeCondition) {
+	for _, c := range all {
+		switch {
+		case c.Type == corev1.NodeReady:
+			row.ready(c)
+		case c.Status == corev1.ConditionTrue:
+			row.Problems = append(row.Problems, shortened(because(string(c.Type), c.Message)))
+		}
+	}
+	if row.Tone == Good && len(row.Problems) > 0 {
+		row.Tone = Bad
+	}
+}
+
 func (row *Node) ready(c corev1.NodeCondition) {
+	row.State, row.Tone = "not ready", Bad
 	switch c.Status {
 	case corev1.ConditionTrue:
 		row.State, row.Tone = "ready", Good
