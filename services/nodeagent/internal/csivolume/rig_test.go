@@ -106,7 +106,8 @@ func (r *rig) clock() time.Time {
 	return r.now
 }
 
-// reap runs Run until condition holds.
+// reap runs Run until condition holds and the agent has nothing left to do. A condition on what the driver has done
+// holds before its answer is here: who stopped then would have the agent ask again.
 func (r *rig) reap(what string, condition func() bool) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(r.t.Context())
@@ -115,7 +116,7 @@ func (r *rig) reap(what string, condition func() bool) {
 		defer close(done)
 		r.Run(ctx)
 	}()
-	r.eventually(what, condition)
+	r.eventually(what, func() bool { return condition() && len(r.tasks()) == 0 })
 	cancel()
 	<-done
 }
