@@ -84,6 +84,11 @@ func Disk(dir string) (plan.Disk, error) {
 		size := uint64(found.Bsize)
 		disk.Bytes, disk.BytesFree = found.Blocks*size, found.Bavail*size
 		disk.Inodes, disk.InodesFree = found.Files, found.Ffree
+		var folder unix.Stat_t
+		if err := unix.Stat(at, &folder); err != nil {
+			return disk, fmt.Errorf("looking at the disk of %s: %w", dir, err)
+		}
+		disk.Device = folder.Dev
 		return disk, nil
 	}
 }

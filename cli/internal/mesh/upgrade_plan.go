@@ -107,17 +107,7 @@ func copyOf(file, folder string) (upgrade.Copy, error) {
 		return upgrade.Copy{}, fmt.Errorf("looking at a program: %w", err)
 	}
 	disk, err := host.Disk(folder)
-	return upgrade.Copy{Disk: device(folder), Folder: folder, Bytes: uint64(info.Size()), Free: disk.BytesFree}, err
-}
-
-// device tells the disk of a folder, which need not exist yet.
-func device(folder string) string {
-	for at := folder; ; at = filepath.Dir(at) {
-		var found unix.Stat_t
-		if err := unix.Stat(at, &found); err == nil || at == "/" {
-			return fmt.Sprint(found.Dev)
-		}
-	}
+	return upgrade.Copy{Disk: disk.Device, Folder: folder, Bytes: uint64(info.Size()), Free: disk.BytesFree}, err
 }
 
 // sourceOf is where the wanted build of a daemon lies.

@@ -17,10 +17,12 @@ const (
 	ClockUnknown ClockState = "unknown"
 )
 
-// Disk describes the file system of the data directory. The zero Disk has not been examined.
+// Disk describes the file system of a folder, mostly of the data directory. The zero Disk has not been examined.
 type Disk struct {
-	// Path is the data directory.
+	// Path is the folder.
 	Path string
+	// Device is the kernel's number of the file system.
+	Device uint64
 	// Bytes and Inodes are the totals, BytesFree and InodesFree what is left. A file system may not count inodes.
 	Bytes, BytesFree, Inodes, InodesFree uint64
 	// Archives is the size of the image archives that no node has imported yet.

@@ -50,11 +50,11 @@ func TestCheckRoom(t *testing.T) {
 		want   []string
 	}{
 		"nothing": {},
-		"enough":  {copies: []Copy{{"1", "/opt", 90 * mib, 154 * mib}}},
-		"a byte too few": {[]Copy{{"1", "/opt", 90 * mib, 154*mib - 1}}, []string{"the disk of /opt has 153 MiB " +
+		"enough":  {copies: []Copy{{1, "/opt", 90 * mib, 154 * mib}}},
+		"a byte too few": {[]Copy{{1, "/opt", 90 * mib, 154*mib - 1}}, []string{"the disk of /opt has 153 MiB " +
 			"left, and the programs need 154 MiB: make room first"}},
-		"two disks": {copies: []Copy{{"1", "/opt", 90 * mib, 154 * mib}, {"2", "/var", 90 * mib, 154 * mib}}},
-		"one disk for two": {[]Copy{{"1", "/opt", 90 * mib, 200 * mib}, {"1", "/var", 90 * mib, 200 * mib}},
+		"two disks": {copies: []Copy{{1, "/opt", 90 * mib, 154 * mib}, {2, "/var", 90 * mib, 154 * mib}}},
+		"one disk for two": {[]Copy{{1, "/opt", 90 * mib, 200 * mib}, {1, "/var", 90 * mib, 200 * mib}},
 			[]string{"the disk of /opt has 200 MiB left, and the programs need 244 MiB: make room first"}},
 	} {
 		if got := CheckRoom(row.copies); strings.Join(got, "\n") != strings.Join(row.want, "\n") {

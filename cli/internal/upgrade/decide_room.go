@@ -8,8 +8,9 @@ import (
 
 // Copy is a file that an upgrade writes.
 type Copy struct {
-	// Disk tells file systems apart, Folder is a folder on it.
-	Disk, Folder string
+	// Disk is the kernel's number of the file system, Folder a folder on it.
+	Disk   uint64
+	Folder string
 	// Bytes are the file's, Free what is left on the disk.
 	Bytes, Free uint64
 }
@@ -19,7 +20,7 @@ const spare = 64 << 20
 
 // CheckRoom returns a sentence for each disk on which the copies have no room.
 func CheckRoom(copies []Copy) (problems []string) {
-	needed, of := map[string]uint64{}, map[string]Copy{}
+	needed, of := map[uint64]uint64{}, map[uint64]Copy{}
 	for _, c := range copies {
 		needed[c.Disk] += c.Bytes
 		if _, seen := of[c.Disk]; !seen {

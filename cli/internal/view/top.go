@@ -192,13 +192,16 @@ func metrics(ctx context.Context, m *mesh.Mesh, kind string) ([]unstructured.Uns
 
 // nodeUsages joins what nodes use with what they can give. A node of which nothing is measured is left out.
 func nodeUsages(nodes []corev1.Node, measured []unstructured.Unstructured) []NodeUsage {
+	of := make(map[string]map[string]any, len(measured))
+	for _, u := range measured {
+		of[u.GetName()] = u.Object
+	}
 	usages := []NodeUsage{}
 	for _, n := range nodes {
-		i := slices.IndexFunc(measured, func(u unstructured.Unstructured) bool { return u.GetName() == n.Name })
-		if i < 0 {
+		if of[n.Name] == nil {
 			continue
 		}
-		cpu, memory := used(measured[i].Object)
+		cpu, memory := used(of[n.Name])
 		usages = append(usages, NodeUsage{Name: n.Name, MilliCPU: cpu, Memory: memory,
 			AllocatableCPU:    n.Status.Allocatable.Cpu().MilliValue(),
 			AllocatableMemory: n.Status.Allocatable.Memory().Value()})
