@@ -2,12 +2,14 @@ package bootstrap
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	standard "k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
 
@@ -152,5 +154,27 @@ func TestEnsureFlowControl(t *testing.T) {
 	}
 	if _, err := client.FlowcontrolV1().FlowSchemas().Get(t.Context(), "exempt", metav1.GetOptions{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// Nothing that is written is the library's own object, which other goroutines read.
+func TestWritesCopiesOfTheLibrary(t *testing.T) {
+	theirs := map[any]bool{}
+	for _, o := range slices.Concat(standard.MandatoryFlowSchemas, standard.SuggestedFlowSchemas) {
+		theirs[o] = true
+	}
+	for _, o := range slices.Concat(standard.MandatoryPriorityLevelConfigurations,
+		standard.SuggestedPriorityLevelConfigurations) {
+		theirs[o] = true
+	}
+	for _, o := range flowSchemas().decide(nil).create {
+		if theirs[o] {
+			t.Errorf("the FlowSchema %s is not copied", o.Name)
+		}
+	}
+	for _, o := range priorityLevels().decide(nil).create {
+		if theirs[o] {
+			t.Errorf("the PriorityLevelConfiguration %s is not copied", o.Name)
+		}
 	}
 }

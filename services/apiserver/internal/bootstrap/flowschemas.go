@@ -15,8 +15,8 @@ var ownDaemons = []string{"system:keelson:podgc", "system:keelson:workload-contr
 // flowSchemas are the field's, and those that give Keelson's daemons the levels of the field's.
 func flowSchemas() kept[*flowcontrolv1.FlowSchema] {
 	return kept[*flowcontrolv1.FlowSchema]{
-		mandatory: standard.MandatoryFlowSchemas,
-		suggested: slices.Concat(standard.SuggestedFlowSchemas, []*flowcontrolv1.FlowSchema{
+		mandatory: copies(standard.MandatoryFlowSchemas),
+		suggested: slices.Concat(copies(standard.SuggestedFlowSchemas), []*flowcontrolv1.FlowSchema{
 			ownSchema("keelson-leader-election", standard.SuggestedFlowSchemaSystemLeaderElection,
 				flowcontrolv1.PolicyRulesWithSubjects{ResourceRules: []flowcontrolv1.ResourcePolicyRule{{
 					Verbs: verbs("get", "create", "update"), APIGroups: []string{coordinationv1.GroupName},
@@ -44,8 +44,8 @@ func flowSchemas() kept[*flowcontrolv1.FlowSchema] {
 // priorityLevels are the field's.
 func priorityLevels() kept[*flowcontrolv1.PriorityLevelConfiguration] {
 	return kept[*flowcontrolv1.PriorityLevelConfiguration]{
-		mandatory: standard.MandatoryPriorityLevelConfigurations,
-		suggested: standard.SuggestedPriorityLevelConfigurations,
+		mandatory: copies(standard.MandatoryPriorityLevelConfigurations),
+		suggested: copies(standard.SuggestedPriorityLevelConfigurations),
 		replaced: func(there, by *flowcontrolv1.PriorityLevelConfiguration) *flowcontrolv1.PriorityLevelConfiguration {
 			granted := there.Spec.Exempt
 			there = there.DeepCopy()
@@ -70,4 +70,14 @@ func ownSchema(name string, like *flowcontrolv1.FlowSchema, rule flowcontrolv1.P
 	s.ObjectMeta = metav1.ObjectMeta{Name: name, Annotations: s.Annotations}
 	s.Spec.Rules = []flowcontrolv1.PolicyRulesWithSubjects{rule}
 	return s
+}
+
+// copies returns copies of the library's objects, which everything in the process reads: a client sets the kind of what
+// it writes.
+func copies[O interface{ DeepCopy() O }](of []O) []O {
+	out := make([]O, len(of))
+	for i, o := range of {
+		out[i] = o.DeepCopy()
+	}
+	return out
 }
