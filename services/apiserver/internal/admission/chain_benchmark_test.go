@@ -22,12 +22,14 @@ import (
 
 // BenchmarkNothingMatches is what a write pays for webhooks and policies of which none is about it.
 func BenchmarkNothingMatches(b *testing.B) {
-	elsewhere := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "other"}}
-	everywhere := &metav1.LabelSelector{}
+	elsewhere := func(hook string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{"team": "of-" + hook}}
+	}
+	everywhere := func(string) *metav1.LabelSelector { return &metav1.LabelSelector{} }
 	for _, of := range []struct {
 		name     string
 		webhooks int
-		selector *metav1.LabelSelector
+		selector func(hook string) *metav1.LabelSelector
 		resource string
 	}{
 		{"none", 0, everywhere, ""},
@@ -70,7 +72,7 @@ func BenchmarkKept(b *testing.B) {
 }
 
 // configured are a namespace, and as many webhooks of each kind in configurations of their own.
-func configured(n int, selector *metav1.LabelSelector, resource string) []runtime.Object {
+func configured(n int, selector func(hook string) *metav1.LabelSelector, resource string) []runtime.Object {
 	objects := []runtime.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "here",
 		Labels: map[string]string{"team": "this"}}}}
 	rules := []admissionregistrationv1.RuleWithOperations{{
@@ -79,6 +81,7 @@ func configured(n int, selector *metav1.LabelSelector, resource string) []runtim
 			Resources: []string{resource}}}}
 	for i := range n {
 		name := fmt.Sprintf("hook-%d", i)
+		selector := selector(name)
 		objects = append(objects, &admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{{Name: name, Rules: rules,

@@ -1,6 +1,6 @@
-// Package asked calls the library's plugins for webhooks and policies only for resources that a webhook or policy may
-// match. Most writes are to other resources, and without webhooks and policies all are: looking through the webhooks
-// and policies for each write costs more than the rest of its admission.
+// Package asked calls the library's plugins for webhooks and policies only for resources, in namespaces, that a webhook
+// or policy may match. Most writes are to others, and without webhooks and policies all are: looking through the
+// webhooks and policies for each write costs more than the rest of its admission.
 //
 //	plugins.go          the four plugins
 //	subjects.go         what is known of the objects of a kind
@@ -36,7 +36,7 @@ type mutatingWebhook struct {
 // SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
 func (p *mutatingWebhook) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
 	p.Plugin.SetExternalKubeInformerFactory(f)
-	p.follow(f.Admissionregistration().V1().MutatingWebhookConfigurations().Informer(), ofMutatingWebhooks)
+	p.follow(f.Admissionregistration().V1().MutatingWebhookConfigurations().Informer(), ofMutatingWebhooks, f)
 }
 
 // ValidateInitialization implements admission.InitializationValidator.
@@ -68,7 +68,7 @@ type validatingWebhook struct {
 // SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
 func (p *validatingWebhook) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
 	p.Plugin.SetExternalKubeInformerFactory(f)
-	p.follow(f.Admissionregistration().V1().ValidatingWebhookConfigurations().Informer(), ofValidatingWebhooks)
+	p.follow(f.Admissionregistration().V1().ValidatingWebhookConfigurations().Informer(), ofValidatingWebhooks, f)
 }
 
 // ValidateInitialization implements admission.InitializationValidator.
@@ -100,7 +100,7 @@ type mutatingPolicy struct {
 // SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
 func (p *mutatingPolicy) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
 	p.Plugin.SetExternalKubeInformerFactory(f)
-	p.follow(f.Admissionregistration().V1().MutatingAdmissionPolicies().Informer(), ofMutatingPolicy)
+	p.follow(f.Admissionregistration().V1().MutatingAdmissionPolicies().Informer(), ofMutatingPolicy, f)
 }
 
 // ValidateInitialization implements admission.InitializationValidator.
@@ -132,7 +132,7 @@ type validatingPolicy struct {
 // SetExternalKubeInformerFactory implements initializer.WantsExternalKubeInformerFactory.
 func (p *validatingPolicy) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
 	p.Plugin.SetExternalKubeInformerFactory(f)
-	p.follow(f.Admissionregistration().V1().ValidatingAdmissionPolicies().Informer(), ofValidatingPolicy)
+	p.follow(f.Admissionregistration().V1().ValidatingAdmissionPolicies().Informer(), ofValidatingPolicy, f)
 }
 
 // ValidateInitialization implements admission.InitializationValidator.

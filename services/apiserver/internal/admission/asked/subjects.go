@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"keelson.dev/kit/follow"
@@ -13,18 +15,21 @@ import (
 
 // subjects are the resources that the objects of a kind may be about; use follow.
 type subjects struct {
-	objects cache.SharedIndexInformer
-	of      func(any) []string
-	told    cache.InformerSynced
-	failed  error
+	objects    cache.SharedIndexInformer
+	of         func(any) []subject
+	namespaces corelisters.NamespaceLister
+	told       cache.InformerSynced
+	failed     error
 
 	refreshing sync.Mutex // lets no older state replace a newer one
 	known      atomic.Pointer[resources]
 }
 
-// follow keeps up with the informer's objects, of each of which of names the resources.
-func (s *subjects) follow(objects cache.SharedIndexInformer, of func(any) []string) {
-	s.objects, s.of = objects, of
+// follow keeps up with the informer's objects, of each of which of returns the subjects, and with the labels of
+// namespaces.
+func (s *subjects) follow(objects cache.SharedIndexInformer, of func(any) []subject,
+	f informers.SharedInformerFactory) {
+	s.objects, s.of, s.namespaces = objects, of, f.Core().V1().Namespaces().Lister()
 	registration, err := objects.AddEventHandler(follow.Changes(s.refresh))
 	if err != nil {
 		s.failed = fmt.Errorf("following webhooks and policies: %w", err)
@@ -41,16 +46,27 @@ func (s *subjects) refresh() {
 	}
 	var all resources
 	for _, object := range s.objects.GetStore().List() {
-		all.add(s.of(object))
+		for _, about := range s.of(object) {
+			all.add(about)
+		}
 	}
 	s.known.Store(&all)
 }
 
-// exclude says that no object is about what is written. As long as the objects are not known, none is excluded.
+// exclude reports whether no object is about what is written. As long as the objects are not known, none is excluded.
+// A namespace that is not known here is left to the library, which asks the store.
 func (s *subjects) exclude(a admission.Attributes) bool {
 	if s.known.Load() == nil {
 		s.refresh()
 	}
-	known := s.known.Load()
-	return known != nil && !known.have(a.GetResource().Resource)
+	known, resource := s.known.Load(), a.GetResource().Resource
+	if known == nil {
+		return false
+	}
+	// Selectors match each object without a namespace, and the labels that a namespace is given by this write.
+	if !known.have(resource) || a.GetNamespace() == "" || resource == "namespaces" {
+		return !known.have(resource)
+	}
+	namespace, err := s.namespaces.Get(a.GetNamespace())
+	return err == nil && !known.haveIn(resource, namespace.Labels)
 }
