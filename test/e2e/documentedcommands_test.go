@@ -26,11 +26,14 @@ var guides = []string{
 	"upgrade-one-daemon.md", "move-one-controller.md",
 }
 
+// migratePage is the guide that needs another cluster, which a mesh without nodes stands for.
+const migratePage = "how-to/migrate.md"
+
 // TestDocumentedCommands carries out what the pages of docs show of a terminal, and holds them against what it says:
 // the tutorial from its beginning to its end, and the guides on a mesh of two nodes. TestUpgrade does so with the page
 // that needs machines.
 func TestDocumentedCommands(t *testing.T) {
-	followed := []string{"tutorial/first-mesh.md", upgradePage}
+	followed := []string{"tutorial/first-mesh.md", upgradePage, migratePage}
 	for _, page := range guides {
 		followed = append(followed, "how-to/"+page)
 	}
@@ -53,6 +56,10 @@ func TestDocumentedCommands(t *testing.T) {
 			return
 		}
 	}
+	t.Run(migratePage, func(t *testing.T) {
+		old := processes.New(t, 0)
+		follow(t, migratePage, dir, "KUBECONFIG="+m.Kubeconfig(), "OLD="+old.Kubeconfig())
+	})
 }
 
 // dataDir is where keel looks for a mesh that it is not told of.
