@@ -202,8 +202,10 @@ test-e2e: e2e-needs ## run the scenarios with real daemons and real containers (
 	@echo "==> testing test/e2e"; $(parts_at_once); $(MAKE) --no-print-directory -k -j$$parts $(E2E_PARTS)
 
 .PHONY: test-meshes
+# test-integration mostly waits: begun last, it would run alone for minutes where two parts run at once.
 test-meshes: e2e-needs $(STAMPS)/kubectl $(STAMPS)/published
-	@echo "==> testing test/e2e"; $(parts_at_once); $(MAKE) --no-print-directory -k -j$$parts $(E2E_PARTS) test-integration
+	@echo "==> testing test/e2e"; $(parts_at_once); \
+	  $(MAKE) --no-print-directory -k -j$$parts $(filter-out e2e-charts,$(E2E_PARTS)) test-integration e2e-charts
 
 .PHONY: test-vm
 test-vm: vm-tools packages ## test on emulated machines with systemd and cgroup v2: the kernel's part, keel init, keel join and the package
