@@ -149,8 +149,10 @@ func TestLargeObjectsKeepNobodyWaiting(t *testing.T) {
 	for range 4 {
 		batches.Go(func() {
 			for {
-				sender.together(t, items)
-				finished.Add(1)
+				// A machine that is slow itself does not finish a batch in the time of a request.
+				if _, err := sender.tryTogether(t.Context(), items); err == nil {
+					finished.Add(1)
+				}
 				select {
 				case <-enough:
 					return

@@ -74,26 +74,42 @@ func (e exchange) alone(t *testing.T, r batch.Request) batch.Answer {
 // together sends requests as one, and returns the answers in the requests' order.
 func (e exchange) together(t *testing.T, requests []batch.Request) []batch.Answer {
 	t.Helper()
+	answers, err := e.tryTogether(t.Context(), requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answers
+}
+
+func (e exchange) tryTogether(ctx context.Context, requests []batch.Request) ([]batch.Answer, error) {
 	var body []byte
 	for _, r := range requests {
 		body = batch.AppendRequest(body, r)
 	}
-	response := e.send(t, batch.Request{Method: http.MethodPost, Target: batch.Path, ContentType: batch.ContentType,
-		Body: body})
+	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, e.host+batch.Path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	sent.Header.Set("Content-Type", batch.ContentType)
+	response, err := e.client.Do(sent)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(response.Body)
-		t.Fatalf("a batch: %s %s", response.Status, text)
+		return nil, fmt.Errorf("a batch: %s %s", response.Status, text)
 	}
 	answers := make([]batch.Answer, len(requests))
 	from := bufio.NewReader(response.Body)
 	for range requests {
 		a, err := batch.ReadAnswer(from)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		answers[a.Item] = a
 	}
-	return answers
+	return answers, nil
 }
 
 // differs is what differs from one write to the next.
