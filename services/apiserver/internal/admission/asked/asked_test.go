@@ -56,10 +56,8 @@ func TestWhatObjectsAreAbout(t *testing.T) {
 		"one without rules":   {ofValidatingPolicy, &admissionregistrationv1.ValidatingAdmissionPolicy{}, nil, true},
 		"what nobody expects": {ofMutatingPolicy, "text", nil, true},
 	} {
-		var known resources
-		for _, about := range row.of(row.object) {
-			known.add(about)
-		}
+		known := resources{}
+		known.add(row.of(row.object))
 		for _, resource := range row.about {
 			if !known.have(resource) {
 				t.Errorf("%s: it is not about %s", name, resource)
@@ -112,10 +110,8 @@ func TestNamespacesThatObjectsAreAbout(t *testing.T) {
 			Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{MatchConstraints: policy}}, "a"},
 		"what nobody expects": {ofMutatingWebhooks, "text", "abc"},
 	} {
-		var known resources
-		for _, about := range row.of(row.object) {
-			known.add(about)
-		}
+		known := resources{}
+		known.add(row.of(row.object))
 		var in string
 		for _, team := range []string{"a", "b", "c"} {
 			namespace := labels.Set{"team": team}

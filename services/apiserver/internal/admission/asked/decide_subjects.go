@@ -25,22 +25,17 @@ var everything = []subject{{resources: []string{anything}}}
 // for one group may be about another one's resource of the same name that is the same thing.
 type resources map[string][]labels.Selector
 
-// add adds a subject. A selector that several have is kept once.
-func (r *resources) add(s subject) {
-	namespaces := labels.Everything()
-	if s.namespaces != nil {
-		if parsed, err := metav1.LabelSelectorAsSelector(s.namespaces); err == nil { // else the library tells of it
-			namespaces = parsed
+func (r resources) add(about []subject) {
+	for _, s := range about {
+		namespaces := labels.Everything()
+		if s.namespaces != nil {
+			if parsed, err := metav1.LabelSelectorAsSelector(s.namespaces); err == nil { // else the library tells of it
+				namespaces = parsed
+			}
 		}
-	}
-	for _, text := range s.resources {
-		name, _, _ := strings.Cut(text, "/")
-		if *r == nil {
-			*r = resources{}
-		}
-		known := (*r)[name]
-		if !slices.ContainsFunc(known, func(k labels.Selector) bool { return k.String() == namespaces.String() }) {
-			(*r)[name] = append(known, namespaces)
+		for _, text := range s.resources {
+			name, _, _ := strings.Cut(text, "/")
+			r[name] = append(r[name], namespaces)
 		}
 	}
 }

@@ -44,11 +44,9 @@ func (s *subjects) refresh() {
 	if !s.told() {
 		return
 	}
-	var all resources
+	all := resources{}
 	for _, object := range s.objects.GetStore().List() {
-		for _, about := range s.of(object) {
-			all.add(about)
-		}
+		all.add(s.of(object))
 	}
 	s.known.Store(&all)
 }
@@ -60,12 +58,14 @@ func (s *subjects) exclude(a admission.Attributes) bool {
 		s.refresh()
 	}
 	known, resource := s.known.Load(), a.GetResource().Resource
-	if known == nil {
+	switch {
+	case known == nil:
 		return false
-	}
-	// Selectors match each object without a namespace, and the labels that a namespace is given by this write.
-	if !known.have(resource) || a.GetNamespace() == "" || resource == "namespaces" {
-		return !known.have(resource)
+	case !known.have(resource):
+		return true
+	case a.GetNamespace() == "" || resource == "namespaces":
+		// Selectors match each object without a namespace, and the labels that a namespace is given by this write.
+		return false
 	}
 	namespace, err := s.namespaces.Get(a.GetNamespace())
 	return err == nil && !known.haveIn(resource, namespace.Labels)
