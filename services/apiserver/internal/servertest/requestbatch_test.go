@@ -43,21 +43,25 @@ func exchangeAs(t *testing.T, s *servertest.Server, user string) exchange {
 
 func (e exchange) send(t *testing.T, r batch.Request) *http.Response {
 	t.Helper()
-	sent, err := http.NewRequestWithContext(t.Context(), r.Method, e.host+r.Target, bytes.NewReader(r.Body))
+	response, err := e.trySend(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
+	}
+	t.Cleanup(func() { response.Body.Close() })
+	return response
+}
+
+func (e exchange) trySend(ctx context.Context, r batch.Request) (*http.Response, error) {
+	sent, err := http.NewRequestWithContext(ctx, r.Method, e.host+r.Target, bytes.NewReader(r.Body))
+	if err != nil {
+		return nil, err
 	}
 	for name, value := range map[string]string{"Content-Type": r.ContentType, "Accept": r.Accept} {
 		if value != "" {
 			sent.Header.Set(name, value)
 		}
 	}
-	response, err := e.client.Do(sent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { response.Body.Close() })
-	return response
+	return e.client.Do(sent)
 }
 
 // alone sends a request by itself.
@@ -86,12 +90,8 @@ func (e exchange) tryTogether(ctx context.Context, requests []batch.Request) ([]
 	for _, r := range requests {
 		body = batch.AppendRequest(body, r)
 	}
-	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, e.host+batch.Path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	sent.Header.Set("Content-Type", batch.ContentType)
-	response, err := e.client.Do(sent)
+	response, err := e.trySend(ctx, batch.Request{Method: http.MethodPost, Target: batch.Path,
+		ContentType: batch.ContentType, Body: body})
 	if err != nil {
 		return nil, err
 	}
