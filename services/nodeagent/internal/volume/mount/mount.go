@@ -16,13 +16,17 @@ import (
 // Kernel mounts in the mount namespace of this process, which the container runtime shares.
 type Kernel struct{}
 
-// Tmpfs implements volume.Mounter.
+// Tmpfs implements volume.Mounter. Since Linux 6.3, the file system is never swapped out.
 func (Kernel) Tmpfs(target string, size int64, mode uint32, gid int64) error {
 	options := options(mode, gid)
 	if size > 0 {
 		options = append(options, fmt.Sprintf("size=%d", size))
 	}
-	return mount("tmpfs", target, options)
+	err := mount("tmpfs", target, append(slices.Clone(options), "noswap"))
+	if errors.Is(err, unix.EINVAL) { // an older kernel does not know the option
+		return mount("tmpfs", target, options)
+	}
+	return err
 }
 
 // HugePages implements volume.Mounter.

@@ -4,8 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
 	"keelson.dev/services/nodeagent/internal/volume"
@@ -144,5 +146,23 @@ func TestTmpfsOptions(t *testing.T) {
 	}
 	if err := unix.Statfs(dir, &fs); err != nil || int64(fs.Blocks)*fs.Bsize != 1<<20 {
 		t.Errorf("size %d, %v", int64(fs.Blocks)*fs.Bsize, err)
+	}
+}
+
+// A file system in memory is not swapped out if the kernel has an option for that.
+func TestTmpfsIsNotSwapped(t *testing.T) {
+	base := t.TempDir()
+	probe, dir := folder(t, base, "probe"), folder(t, base, "memory")
+	t.Cleanup(func() { unmountAll(t, Kernel{}, base) })
+	can := unix.Mount("tmpfs", probe, "tmpfs", 0, "noswap") == nil
+	if err := (Kernel{}).Tmpfs(dir, 0, 0o755, -1); err != nil {
+		t.Fatal(err)
+	}
+	mounts, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(dir))
+	if err != nil || len(mounts) != 1 {
+		t.Fatalf("mounts %v, %v", mounts, err)
+	}
+	if got := slices.Contains(strings.Split(mounts[0].VFSOptions, ","), "noswap"); got != can {
+		t.Errorf("options %s, but whether the kernel can is %v", mounts[0].VFSOptions, can)
 	}
 }
