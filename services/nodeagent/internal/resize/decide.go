@@ -36,6 +36,8 @@ type Input struct {
 	Allocatable corev1.ResourceList
 	// PinsCPUs means that the node gives Guaranteed Pods CPUs of their own, whose number must not change.
 	PinsCPUs bool
+	// SwapOf returns the swap in bytes that a container of a Pod gets; nil: none gets any.
+	SwapOf func(*corev1.Pod, *corev1.Container) int64
 }
 
 // Verdict is the answer to a candidate. Without a reason the resize is granted.
@@ -88,6 +90,10 @@ func Decide(in Input) map[types.UID]Verdict {
 		if in.PinsCPUs && class(r.Allocated) == 0 && otherCPUs(r.Allocated, r.Desired) {
 			verdict = Verdict{Reason: corev1.PodReasonInfeasible,
 				Message: `Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"`}
+		}
+		if in.SwapOf != nil && resizesSwapping(r.Allocated, r.Desired, in.SwapOf) {
+			verdict = Verdict{Reason: corev1.PodReasonInfeasible,
+				Message: "In-place resize of containers with swap is not supported."}
 		}
 		if verdict.Granted() {
 			used.Add(r.desired)

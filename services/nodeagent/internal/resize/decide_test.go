@@ -144,6 +144,59 @@ func TestDecideBesidePinnedCPUs(t *testing.T) {
 	}
 }
 
+// A container with swap keeps its size of memory until its next instance; one without is resized.
+func TestDecideOfContainersWithSwap(t *testing.T) {
+	const infeasible = "In-place resize of containers with swap is not supported."
+	restarts := func(policy corev1.ResourceResizeRestartPolicy) func(*Candidate) {
+		return func(c *Candidate) {
+			for _, pod := range []*corev1.Pod{c.Allocated, c.Desired} {
+				pod.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{
+					{ResourceName: corev1.ResourceCPU, RestartPolicy: corev1.RestartContainer},
+					{ResourceName: corev1.ResourceMemory, RestartPolicy: policy}}
+			}
+		}
+	}
+	sidecar := func(c *Candidate) {
+		for bytes, pod := range map[string]*corev1.Pod{"1Gi": c.Allocated, "2Gi": c.Desired} {
+			pod.Spec.InitContainers = []corev1.Container{{Name: "s", Resources: corev1.ResourceRequirements{
+				Requests: amounts("1", bytes)}}}
+		}
+	}
+	from := func(least string) func(*corev1.Pod, *corev1.Container) int64 {
+		return func(_ *corev1.Pod, c *corev1.Container) int64 {
+			if c.Resources.Requests.Memory().Cmp(resource.MustParse(least)) < 0 {
+				return 0
+			}
+			return 1
+		}
+	}
+	for _, r := range []struct {
+		name      string
+		candidate Candidate
+		swapOf    func(*corev1.Pod, *corev1.Container) int64
+		want      string
+	}{
+		{"more memory", candidate("a", "1", "1", memory("1Gi", "2Gi")), from("0"), infeasible},
+		{"less memory", candidate("a", "1", "1", memory("2Gi", "1Gi")), from("0"), infeasible},
+		{"swap only afterwards", candidate("a", "1", "1", memory("1Gi", "2Gi")), from("2Gi"), infeasible},
+		{"swap only before", candidate("a", "1", "1", memory("2Gi", "1Gi")), from("2Gi"), infeasible},
+		{"no swap", candidate("a", "1", "1", memory("1Gi", "2Gi")), from("3Gi"), ""},
+		{"on a node without", candidate("a", "1", "1", memory("1Gi", "2Gi")), nil, ""},
+		{"cpu", candidate("a", "1", "2"), from("0"), ""},
+		{"a sidecar's", candidate("a", "1", "1", sidecar), from("0"), infeasible},
+		{"with a restart", candidate("a", "1", "1", memory("1Gi", "2Gi"), restarts(corev1.RestartContainer)),
+			from("0"), ""},
+		{"with a restart for others", candidate("a", "1", "1", memory("1Gi", "2Gi"), restarts(corev1.NotRequired)),
+			from("0"), infeasible},
+	} {
+		got := Decide(Input{Candidates: []Candidate{r.candidate}, Allocatable: amounts("4", "8Gi"),
+			SwapOf: r.swapOf})["a"]
+		if got.Message != r.want || !got.Granted() && got.Reason != corev1.PodReasonInfeasible {
+			t.Errorf("%s: %+v, want %q", r.name, got, r.want)
+		}
+	}
+}
+
 func milli(p *corev1.Pod) int64 {
 	list := requests(p)
 	return list.Cpu().MilliValue()

@@ -114,6 +114,11 @@ func sameRequirements(a, b *corev1.ResourceRequirements) bool {
 	return len(changed(a, b)) == 0
 }
 
+// SameMemory reports whether two versions of a container request and may use the same memory.
+func SameMemory(a, b *corev1.Container) bool {
+	return !slices.Contains(changed(&a.Resources, &b.Resources), corev1.ResourceMemory)
+}
+
 // changed returns the resources in which two requirements differ.
 func changed(a, b *corev1.ResourceRequirements) []corev1.ResourceName {
 	var out []corev1.ResourceName
