@@ -379,7 +379,7 @@ func (a *agent) bringUp(ctx context.Context) {
 	parts.Go(func() { a.garbage.Run(ctx) })
 	parts.Go(func() { a.reclaimer.Run(ctx) })
 	parts.Go(func() { a.drivers.Run(ctx) })
-	parts.Go(func() { a.weighBurstable(ctx) })
+	parts.Go(func() { a.shareAmongPods(ctx) })
 	parts.Go(func() { a.cpus.Run(ctx) })
 	parts.Go(func() { evict.Run(ctx, a.evictConfig()) })
 	parts.Go(func() { a.pressure.Run(ctx) })

@@ -122,20 +122,21 @@ func (a *agent) rotateLogs(ctx context.Context) {
 	}
 }
 
-// weighEvery is how often the weight of the Burstable Pods is updated.
-const weighEvery = 10 * time.Second
+// shareEvery is how often the shares of the classes of Pods are updated.
+const shareEvery = 10 * time.Second
 
-// weighBurstable gives the Burstable Pods together the weight of their requests, now and whenever these change.
-func (a *agent) weighBurstable(ctx context.Context) {
-	tick := time.NewTicker(weighEvery)
+// shareAmongPods gives the classes of Pods what their Pods request together, now and whenever this changes.
+func (a *agent) shareAmongPods(ctx context.Context) {
+	tick := time.NewTicker(shareEvery)
 	defer tick.Stop()
-	for last := int64(-1); ; {
-		if milli := cgroup.BurstableMilli(a.pool.Pods()); milli != last {
-			if err := a.cgroups.ShareBurstable(milli); err != nil {
-				a.Log.Warn("weighing Burstable Pods failed, trying again", zap.Error(err))
-			} else {
-				last = milli
+	limited := a.facts.PodLimits(a.Reserved.HoldsPods())
+	for last, done := (cgroup.Shares{}), false; ; {
+		if shares := a.cgroups.SharesOf(a.pool.Pods()); !done || shares != last {
+			err := a.cgroups.Share(limited, shares)
+			if err != nil {
+				a.Log.Warn("sharing among the classes of Pods failed, trying again", zap.Error(err))
 			}
+			last, done = shares, err == nil
 		}
 		select {
 		case <-ctx.Done():

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/memory"
 	"keelson.dev/services/nodeagent/internal/qos"
 	"keelson.dev/services/nodeagent/internal/reserved"
 )
@@ -49,6 +50,8 @@ type Kernel interface {
 	Mode() Mode
 	// Ensure creates the cgroup with its parents and sets its limits.
 	Ensure(path string, limits Limits) error
+	// LimitsSwap reports whether the kernel has a limit of swap for a cgroup that exists.
+	LimitsSwap(path string) bool
 	// Remove kills what is left in the cgroup and removes it with all below. A missing cgroup is no error.
 	Remove(path string) error
 	// Kill kills all processes in the cgroup and below. A missing cgroup is no error.
@@ -77,6 +80,9 @@ type Usage struct {
 	Memory, WorkingSet, RSS, Cache, Mapped, MaxMemory uint64
 	// Swap is what is in swap, MemoryFailures how often the memory limit was hit.
 	Swap, MemoryFailures uint64
+	// SwapLimited means that SwapLimit, which may be 0, is the limit of Swap; version 1 has none.
+	SwapLimited bool
+	SwapLimit   uint64
 	// MemoryLimit is 0 without a limit.
 	MemoryLimit             uint64
 	PageFaults, MajorFaults uint64
@@ -98,6 +104,7 @@ type Tree struct {
 	driver Driver
 	root   string
 	pids   int64
+	memory memory.Rules
 }
 
 // NewTree returns a tree at the given root, for example /kubepods. pidsLimit is the limit of processes per Pod; 0
@@ -112,42 +119,87 @@ func NewTree(kernel Kernel, driver Driver, root string, pidsLimit int64) (*Tree,
 	return &Tree{kernel: kernel, driver: driver, root: root, pids: pidsLimit}, nil
 }
 
+// WithMemory returns the same tree for a node with these rules of memory.
+func (t *Tree) WithMemory(rules memory.Rules) *Tree {
+	other := *t
+	other.memory = rules
+	return &other
+}
+
 // Mode returns how the hierarchies of the host are mounted.
 func (t *Tree) Mode() Mode { return t.kernel.Mode() }
+
+// LimitsSwap reports whether the kernel limits the swap of Pods. The cgroups of the node must exist.
+func (t *Tree) LimitsSwap() bool { return t.kernel.LimitsSwap(t.root) }
 
 // EnsureNode creates the cgroups above the Pods. limited is the limit for all Pods together; missing amounts are
 // not limited. It is idempotent.
 func (t *Tree) EnsureNode(limited corev1.ResourceList) error {
-	processes := limited[reserved.PIDs]
-	limits := Limits{CPUShares: qos.CPUShares(limited.Cpu().MilliValue()), Memory: limited.Memory().Value(),
-		Pids: processes.Value()}
-	if err := t.kernel.Ensure(t.root, limits); err != nil {
-		return fmt.Errorf("making the cgroup of all pods: %w", err)
+	if err := t.ensureAll(limited, memory.Protection{}); err != nil {
+		return err
 	}
 	for class, name := range classes {
 		if name == "" {
 			continue
 		}
-		if err := t.kernel.Ensure(path.Join(t.root, name), Limits{CPUShares: qos.CPUShares(0)}); err != nil {
+		if err := t.kernel.Ensure(path.Join(t.root, name), t.classLimits(class, Shares{})); err != nil {
 			return fmt.Errorf("making the cgroup of %s pods: %w", class, err)
 		}
 	}
 	return nil
 }
 
-// ShareBurstable gives all Burstable Pods together the weight of their requests, in thousandths of a core.
-func (t *Tree) ShareBurstable(milli int64) error {
-	limits := Limits{CPUShares: qos.CPUShares(milli)}
-	if err := t.kernel.Ensure(path.Join(t.root, classes[corev1.PodQOSBurstable]), limits); err != nil {
+// ensureAll creates the cgroup of all Pods or brings its limits up to date.
+func (t *Tree) ensureAll(limited corev1.ResourceList, protection memory.Protection) error {
+	processes := limited[reserved.PIDs]
+	limits := Limits{CPUShares: qos.CPUShares(limited.Cpu().MilliValue()), Memory: limited.Memory().Value(),
+		Pids: processes.Value(), Swap: t.swapAbovePods(), Protection: protection}
+	if err := t.kernel.Ensure(t.root, limits); err != nil {
+		return fmt.Errorf("making the cgroup of all pods: %w", err)
+	}
+	return nil
+}
+
+// swapAbovePods returns the swap limit of the cgroups above Pods: none, unless some Pods get swap. With swap, Pods
+// without a memory limit would push out the memory of others.
+func (t *Tree) swapAbovePods() int64 {
+	if t.memory.SharesSwap() {
+		return Unlimited
+	}
+	return 0
+}
+
+// classLimits returns the limits of the cgroup of all Pods of a class.
+func (t *Tree) classLimits(class corev1.PodQOSClass, shares Shares) Limits {
+	if class != corev1.PodQOSBurstable {
+		return Limits{CPUShares: qos.CPUShares(0)}
+	}
+	return Limits{CPUShares: qos.CPUShares(shares.BurstableMilli), Swap: t.swapAbovePods(),
+		Protection: shares.Burstable}
+}
+
+// Share gives all Burstable Pods together the weight of their requests, and protects the memory that Pods request.
+// limited is the limit for all Pods together.
+func (t *Tree) Share(limited corev1.ResourceList, shares Shares) error {
+	if t.memory.Reserves() {
+		if err := t.ensureAll(limited, shares.All); err != nil {
+			return err
+		}
+	}
+	burstable := path.Join(t.root, classes[corev1.PodQOSBurstable])
+	if err := t.kernel.Ensure(burstable, t.classLimits(corev1.PodQOSBurstable, shares)); err != nil {
 		return fmt.Errorf("weighing the cgroup of burstable pods: %w", err)
 	}
 	return nil
 }
 
+// SharesOf returns the shares of a node's Pods.
+func (t *Tree) SharesOf(pods []*corev1.Pod) Shares { return SharesOf(pods, t.memory) }
+
 // EnsurePod creates the Pod's cgroup or brings its limits up to date. It is idempotent. A Pod with CPUs of its own
 // has no CPU quota.
 func (t *Tree) EnsurePod(pod *corev1.Pod, ownCPUs bool) error {
-	limits := LimitsOf(pod, t.pids)
+	limits := LimitsOf(pod, t.pids, t.memory)
 	if ownCPUs {
 		limits.CPUQuota = 0
 	}

@@ -17,6 +17,7 @@ import (
 
 	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/cgroup/cgroupfake"
+	"keelson.dev/services/nodeagent/internal/memory"
 )
 
 func amounts(cpu, memory string) corev1.ResourceList {
@@ -61,14 +62,14 @@ func TestLimitsOf(t *testing.T) {
 		{"larger init container", withInit, cgroup.Limits{CPUShares: 716, CPUQuota: 70000, Memory: 2 << 30, Pids: 7}},
 		{"a container without limit", oneOpen, cgroup.Limits{CPUShares: 204, Pids: 7}},
 	} {
-		if got := cgroup.LimitsOf(row.pod, 7); got != row.want {
+		if got := cgroup.LimitsOf(row.pod, 7, memory.Rules{}); got != row.want {
 			t.Errorf("%s: %+v, want %+v", row.name, got, row.want)
 		}
 	}
 }
 
 // SAF-086: Burstable Pods together weigh what they request, however many others there are.
-func TestBurstableMilli(t *testing.T) {
+func TestShares(t *testing.T) {
 	ended := podWith("c", corev1.PodQOSBurstable, amounts("4", "1Mi"), nil)
 	ended.Status.Phase = corev1.PodSucceeded
 	pods := []*corev1.Pod{
@@ -77,12 +78,12 @@ func TestBurstableMilli(t *testing.T) {
 		podWith("d", corev1.PodQOSGuaranteed, amounts("2", "1Mi"), amounts("2", "1Mi")),
 		podWith("e", corev1.PodQOSBestEffort, nil, nil),
 	}
-	if got := cgroup.BurstableMilli(pods); got != 1250 {
-		t.Errorf("got %d", got)
+	if got := cgroup.SharesOf(pods, memory.Rules{}); got != (cgroup.Shares{BurstableMilli: 1250}) {
+		t.Errorf("got %+v", got)
 	}
 	kernel := cgroupfake.New(cgroup.Legacy)
 	tree := newTree(t, kernel, cgroup.Cgroupfs, "/k")
-	if err := errors.Join(tree.EnsureNode(amounts("4", "1Gi")), tree.ShareBurstable(1250)); err != nil {
+	if err := errors.Join(tree.EnsureNode(amounts("4", "1Gi")), tree.Share(nil, tree.SharesOf(pods))); err != nil {
 		t.Fatal(err)
 	}
 	burstable, _ := kernel.Limits("/k/burstable")
@@ -162,7 +163,7 @@ func TestPodsComeAndGo(t *testing.T) {
 				}
 			}
 		}
-		if err := tree.ShareBurstable(300); err != nil {
+		if err := tree.Share(amounts("2", "1Gi"), tree.SharesOf(pods)); err != nil {
 			t.Fatal(err)
 		}
 		if uids, err := tree.Pods(); err != nil || !slices.Equal(uids, []types.UID{"a", "b", "c"}) {

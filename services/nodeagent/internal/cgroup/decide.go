@@ -2,6 +2,7 @@ package cgroup
 
 import (
 	"path"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,40 +10,77 @@ import (
 	"k8s.io/component-helpers/resource"
 
 	"keelson.dev/kit/podview"
+	"keelson.dev/services/nodeagent/internal/memory"
 	"keelson.dev/services/nodeagent/internal/qos"
 )
 
-// Limits are the settings of one cgroup. Zero means no limit, or the least weight.
+// Limits are the settings of one cgroup. Zero means no limit, or the least weight; a Swap and a Protection of zero are
+// none.
 type Limits struct {
 	CPUShares int64
 	// CPUQuota is in microseconds of each qos.CPUPeriod.
 	CPUQuota int64
 	Memory   int64
 	Pids     int64
+	// Swap is in bytes, or Unlimited. Only version 2 has a limit of it and a protection of memory.
+	Swap       int64
+	Protection memory.Protection
 }
+
+// Unlimited is a Swap that ends where that of the machine or of a cgroup above ends.
+const Unlimited = -1
 
 // LimitsOf returns the limits of a Pod's cgroup: its effective requests and limits, as the scheduler counts them.
 // pidsLimit is the node's limit of processes per Pod; 0 means none.
-func LimitsOf(pod *corev1.Pod, pidsLimit int64) Limits {
+func LimitsOf(pod *corev1.Pod, pidsLimit int64, rules memory.Rules) Limits {
 	requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
 	return Limits{
 		CPUShares: qos.CPUShares(requests.Cpu().MilliValue()),
 		CPUQuota:  qos.CPUQuota(qos.PodCPULimit(pod)),
 		Memory:    qos.PodMemoryLimit(pod),
 		Pids:      pidsLimit,
+
+		Swap:       rules.SwapOfPod(pod),
+		Protection: rules.ProtectPod(pod),
 	}
 }
 
-// BurstableMilli returns what all Burstable Pods that may still run request together, in thousandths of a core.
-func BurstableMilli(pods []*corev1.Pod) int64 {
-	var sum int64
+// Shares are what the Pods that may still run request together.
+type Shares struct {
+	// BurstableMilli is that of the Burstable ones, in thousandths of a core.
+	BurstableMilli int64
+	// All is the protection of the cgroup of all Pods, Burstable that of the Burstable ones.
+	All, Burstable memory.Protection
+}
+
+// SharesOf returns the shares of a node's Pods.
+func SharesOf(pods []*corev1.Pod, rules memory.Rules) Shares {
+	var shares Shares
 	for _, pod := range pods {
 		if qos.Class(pod) == corev1.PodQOSBurstable && !podview.IsTerminal(pod) {
 			requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
-			sum += requests.Cpu().MilliValue()
+			shares.BurstableMilli += requests.Cpu().MilliValue()
 		}
 	}
-	return sum
+	shares.All, shares.Burstable = rules.ProtectAll(pods)
+	return shares
+}
+
+// unified returns the settings of version 2 for which cgroups.Resources has no field. has reports whether the kernel
+// has a setting.
+func (l Limits) unified(has func(setting string) bool) map[string]string {
+	out := map[string]string{}
+	for setting, bytes := range map[string]int64{memory.SwapMax: l.Swap, memory.Min: l.Protection.Min,
+		memory.Low: l.Protection.Low} {
+		if !has(setting) {
+			continue
+		}
+		out[setting] = strconv.FormatInt(bytes, 10)
+		if bytes == Unlimited {
+			out[setting] = memory.Max
+		}
+	}
+	return out
 }
 
 // classes are the folders of the Pods that are not Guaranteed; Guaranteed ones are directly under the root.

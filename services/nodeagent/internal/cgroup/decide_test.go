@@ -1,6 +1,8 @@
 package cgroup
 
 import (
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/services/nodeagent/internal/memory"
 )
 
 func TestSliceNames(t *testing.T) {
@@ -107,7 +111,7 @@ func TestUsageOf(t *testing.T) {
 	}
 	stats.MemoryStats.Stats = map[string]uint64{"inactive_file": 300, "anon": 200, "file": 400, "file_mapped": 60,
 		"pgfault": 7, "pgmajfault": 1}
-	stats.MemoryStats.SwapOnlyUsage.Usage = 50
+	stats.MemoryStats.SwapOnlyUsage = cgroups.MemoryData{Usage: 50, Limit: 70}
 	for i, psi := range []**cgroups.PSIStats{&stats.CpuStats.PSI, &stats.MemoryStats.PSI, &stats.BlkioStats.PSI} {
 		*psi = &cgroups.PSIStats{Some: cgroups.PSIData{Total: uint64(i) + 1}}
 	}
@@ -116,12 +120,40 @@ func TestUsageOf(t *testing.T) {
 		t.Errorf("stalls %+v", stalled)
 	}
 	stats.CpuStats.PSI, stats.MemoryStats.PSI, stats.BlkioStats.PSI = nil, nil, nil
+	want.SwapLimited, want.SwapLimit = true, 70
 	if got := usageOf(stats, Unified); got != want {
 		t.Errorf("v2: %+v", got)
+	}
+	stats.MemoryStats.SwapOnlyUsage.Limit = math.MaxUint64 // the library's value for max
+	if got := usageOf(stats, Unified); got.SwapLimited || got.SwapLimit != 0 {
+		t.Errorf("all swap: %+v", got)
 	}
 	stats.MemoryStats.Stats["inactive_file"] = 2000
 	if got := usageOf(stats, Unified); got.WorkingSet != 0 {
 		t.Errorf("working set %d", got.WorkingSet)
+	}
+}
+
+// All settings that the kernel has are written, which removes those of an earlier agent.
+func TestUnifiedOf(t *testing.T) {
+	all := func(string) bool { return true }
+	for _, row := range []struct {
+		name   string
+		limits Limits
+		has    func(string) bool
+		want   map[string]string
+	}{
+		{"nothing", Limits{}, all, map[string]string{memory.SwapMax: "0", memory.Min: "0", memory.Low: "0"}},
+		{"some", Limits{Swap: 1, Protection: memory.Protection{Min: 2, Low: 3}}, all,
+			map[string]string{memory.SwapMax: "1", memory.Min: "2", memory.Low: "3"}},
+		{"all swap", Limits{Swap: Unlimited}, all,
+			map[string]string{memory.SwapMax: "max", memory.Min: "0", memory.Low: "0"}},
+		{"a kernel without swap", Limits{}, func(s string) bool { return s != memory.SwapMax },
+			map[string]string{memory.Min: "0", memory.Low: "0"}},
+	} {
+		if got := row.limits.unified(row.has); !maps.Equal(got, row.want) {
+			t.Errorf("%s: %v, want %v", row.name, got, row.want)
+		}
 	}
 }
 

@@ -16,14 +16,12 @@ import (
 	"github.com/opencontainers/cgroups/manager"
 	"golang.org/x/sys/unix"
 
+	"keelson.dev/services/nodeagent/internal/memory"
 	"keelson.dev/services/nodeagent/internal/qos"
 )
 
 // mountRoot is where hosts mount their hierarchies.
 const mountRoot = "/sys/fs/cgroup"
-
-// swapLimit is version 2's setting for swap, if the kernel accounts for swap.
-const swapLimit = "memory.swap.max"
 
 // Host is the Kernel of this machine.
 type Host struct{ driver Driver }
@@ -52,14 +50,25 @@ func (h *Host) Ensure(cgroupPath string, limits Limits) error {
 		return fmt.Errorf("making cgroup %s: %w", cgroupPath, err)
 	}
 	resources := h.resources(limits)
-	if _, err := os.Stat(filepath.Join(m.Path(""), swapLimit)); err == nil && h.Mode() == Unified {
-		// Pods have no swap: those without a memory limit would push out the memory of others.
-		resources.Unified = map[string]string{swapLimit: "0"}
+	if h.Mode() == Unified {
+		resources.Unified = limits.unified(func(setting string) bool { return exists(m, setting) })
 	}
 	if err := m.Set(resources); err != nil {
 		return fmt.Errorf("setting limits of cgroup %s: %w", cgroupPath, err)
 	}
 	return nil
+}
+
+// exists reports whether a cgroup of version 2 has a setting.
+func exists(m cgroups.Manager, setting string) bool {
+	_, err := os.Stat(filepath.Join(m.Path(""), setting))
+	return err == nil
+}
+
+// LimitsSwap implements Kernel.
+func (h *Host) LimitsSwap(cgroupPath string) bool {
+	m, err := h.manager(cgroupPath)
+	return err == nil && h.Mode() == Unified && exists(m, memory.SwapMax)
 }
 
 // manager returns the library's view of one cgroup.
@@ -222,31 +231,34 @@ func transfersOf(told cgroups.BlkioStats) []Transfer {
 
 // usageOf converts the figures; their names differ between the versions.
 func usageOf(stats *cgroups.Stats, mode Mode) Usage {
-	cpu, throttling, memory := stats.CpuStats.CpuUsage, stats.CpuStats.ThrottlingData, stats.MemoryStats
+	cpu, throttling, ram := stats.CpuStats.CpuUsage, stats.CpuStats.ThrottlingData, stats.MemoryStats
 	inactive, rss, cache, mapped, prefix := "total_inactive_file", "total_rss", "total_cache", "total_mapped_file",
 		"total_"
-	swap := memory.SwapUsage.Usage - min(memory.SwapUsage.Usage, memory.Usage.Usage) // SwapUsage includes memory
+	swap := ram.SwapUsage.Usage - min(ram.SwapUsage.Usage, ram.Usage.Usage) // SwapUsage includes memory
 	if mode == Unified {
 		inactive, rss, cache, mapped, prefix = "inactive_file", "anon", "file", "file_mapped", ""
-		swap = memory.SwapOnlyUsage.Usage
+		swap = ram.SwapOnlyUsage.Usage
 	}
 	usage := Usage{
 		CPUNanos: cpu.TotalUsage, CPUUserNanos: cpu.UsageInUsermode, CPUSystemNanos: cpu.UsageInKernelmode,
 		Periods: throttling.Periods, ThrottledPeriods: throttling.ThrottledPeriods,
 		ThrottledNanos: throttling.ThrottledTime,
-		Memory:         memory.Usage.Usage,
-		WorkingSet:     memory.Usage.Usage - min(memory.Usage.Usage, memory.Stats[inactive]),
-		RSS:            memory.Stats[rss],
-		Cache:          memory.Stats[cache], Mapped: memory.Stats[mapped], MaxMemory: memory.Usage.MaxUsage,
-		Swap: swap, MemoryFailures: memory.Usage.Failcnt,
-		PageFaults:  memory.Stats[prefix+"pgfault"],
-		MajorFaults: memory.Stats[prefix+"pgmajfault"],
+		Memory:         ram.Usage.Usage,
+		WorkingSet:     ram.Usage.Usage - min(ram.Usage.Usage, ram.Stats[inactive]),
+		RSS:            ram.Stats[rss],
+		Cache:          ram.Stats[cache], Mapped: ram.Stats[mapped], MaxMemory: ram.Usage.MaxUsage,
+		Swap: swap, MemoryFailures: ram.Usage.Failcnt,
+		PageFaults:  ram.Stats[prefix+"pgfault"],
+		MajorFaults: ram.Stats[prefix+"pgmajfault"],
 		Pids:        stats.PidsStats.Current,
-		Stalls: Stalls{CPU: stallOf(stats.CpuStats.PSI), Memory: stallOf(memory.PSI),
+		Stalls: Stalls{CPU: stallOf(stats.CpuStats.PSI), Memory: stallOf(ram.PSI),
 			IO: stallOf(stats.BlkioStats.PSI)},
 	}
-	if memory.Usage.Limit < 1<<60 { // the kernel reports no limit as a larger value
-		usage.MemoryLimit = memory.Usage.Limit
+	if swap := ram.SwapOnlyUsage; mode == Unified && swap.Limit < 1<<60 {
+		usage.SwapLimited, usage.SwapLimit = true, swap.Limit
+	}
+	if ram.Usage.Limit < 1<<60 { // the kernel reports no limit as a larger value
+		usage.MemoryLimit = ram.Usage.Limit
 	}
 	return usage
 }

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/services/nodeagent/internal/cgroup"
+	"keelson.dev/services/nodeagent/internal/memory"
 )
 
 // drivers are those of this machine: test/vm runs these tests on one with systemd and version 2.
@@ -66,6 +67,9 @@ func hostLimitsHold(t *testing.T, driver cgroup.Driver) {
 	if err := errors.Join(tree.EnsureNode(amounts("2", "1Gi")), tree.EnsurePod(pod, false)); err != nil {
 		t.Fatal(err)
 	}
+	if tree.Mode() == cgroup.Unified {
+		hostHoldsMemory(t, tree)
+	}
 	if got := setting(t, path, "memory", "memory.limit_in_bytes", "memory.max"); got != strconv.Itoa(64<<20) {
 		t.Errorf("memory limit %s", got)
 	}
@@ -111,6 +115,44 @@ func hostLimitsHold(t *testing.T, driver cgroup.Driver) {
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "killed") && !strings.Contains(err.Error(),
 		"terminated") {
 		t.Errorf("the process ended with %v", err)
+	}
+}
+
+// hostHoldsMemory gives a Burstable Pod of the tree swap and protection, and removes both. (SAF-093)
+func hostHoldsMemory(t *testing.T, tree *cgroup.Tree) {
+	t.Helper()
+	pod := podWith("b", corev1.PodQOSBurstable, amounts("500m", "512Mi"), nil)
+	above := filepath.Dir(tree.Path(pod, ""))
+	limited := amounts("2", "1Gi")
+	if !tree.LimitsSwap() {
+		t.Error("the kernel has no memory.swap.max")
+	}
+	both := rulesOf(t, func(s *memory.Settings) {
+		swapping(s)
+		reserving(s)
+	})
+	for _, row := range []struct {
+		rules                memory.Rules
+		aboveSwap, swap, low string
+	}{{both, "max", strconv.Itoa(256 << 20), strconv.Itoa(512 << 20)}, {memory.Rules{}, "0", "0", "0"}} {
+		tree := tree.WithMemory(row.rules)
+		shares := tree.SharesOf([]*corev1.Pod{pod})
+		if err := errors.Join(tree.EnsureNode(limited), tree.EnsurePod(pod, false),
+			tree.Share(limited, shares)); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []struct{ path, file, value string }{
+			{above, "memory.swap.max", row.aboveSwap}, {above, "memory.low", row.low},
+			{filepath.Dir(above), "memory.swap.max", row.aboveSwap}, {filepath.Dir(above), "memory.min", row.low},
+			{tree.Path(pod, ""), "memory.swap.max", row.swap}, {tree.Path(pod, ""), "memory.low", row.low},
+		} {
+			if got := setting(t, want.path, "", "", want.file); got != want.value {
+				t.Errorf("%s of %s is %s, want %s", want.file, want.path, got, want.value)
+			}
+		}
+	}
+	if err := tree.RemovePod("b"); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/containerconfig"
 	"keelson.dev/services/nodeagent/internal/hooks"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/memory"
 	"keelson.dev/services/nodeagent/internal/observed"
 	"keelson.dev/services/nodeagent/internal/probe"
 	"keelson.dev/services/nodeagent/internal/runtime"
@@ -262,7 +263,7 @@ func (w stepsOf) Container(_ context.Context, in steps.ContainerInput) (*cri.Con
 }
 
 func (w stepsOf) ResizeCgroup(pod *corev1.Pod) error {
-	w.note("cgroup %s @%d", shownLimits(cgroup.LimitsOf(pod, 0)), time.Since(w.began)/time.Second)
+	w.note("cgroup %s @%d", shownLimits(cgroup.LimitsOf(pod, 0, memory.Rules{})), time.Since(w.began)/time.Second)
 	return w.failure("ResizeCgroup")
 }
 

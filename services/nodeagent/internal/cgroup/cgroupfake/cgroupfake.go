@@ -58,6 +58,9 @@ func (k *Kernel) Ensure(name string, limits cgroup.Limits) error {
 	return nil
 }
 
+// LimitsSwap implements cgroup.Kernel.
+func (k *Kernel) LimitsSwap(string) bool { return k.mode == cgroup.Unified }
+
 // Remove implements cgroup.Kernel.
 func (k *Kernel) Remove(name string) error {
 	k.mu.Lock()
