@@ -204,6 +204,8 @@ func (a *agent) build(ctx context.Context) (err error) {
 	a.statuses = statuswriter.New(a.client.CoreV1(), a.Log,
 		func(pod *corev1.Pod) { fromAPI.seen(pod) }, func(uid types.UID) { fromAPI.Remove(uid) })
 	a.static = a.newStatic()
+	a.memory = a.memory.WithStatic(a.static.Runs)
+	a.cgroups = a.cgroups.WithMemory(a.memory)
 	a.pool = podworker.NewPool(ctx, a.workerConfig())
 	a.resources = podresources.New(podresources.Config{Root: a.RootDir, Log: a.Log, Pods: a.activePods,
 		Devices: a.devices.Held, AllDevices: a.devices.Allocatable, CPUs: a.cpus.Exclusive,
@@ -242,7 +244,7 @@ func (a *agent) workerConfig() podworker.Config {
 		Statuses: statuses{a.statuses, a.static}, Gone: a.gone,
 		Events: a.events, Records: a.records, HostIPs: a.hostIPs, RuntimeName: a.version.Name, Admit: a.admit,
 		Observer: a.counts.workers, Allocatable: a.allocatable, Devices: a.devices.Health,
-		PinsCPUs: a.CPUs.IsStatic(), Stopped: a.stopped,
+		PinsCPUs: a.CPUs.IsStatic(), Memory: a.memory, Stopped: a.stopped,
 	}
 }
 

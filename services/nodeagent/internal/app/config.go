@@ -10,6 +10,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/cpupin"
 	"keelson.dev/services/nodeagent/internal/gc"
 	"keelson.dev/services/nodeagent/internal/imagepull"
+	"keelson.dev/services/nodeagent/internal/memory"
 	"keelson.dev/services/nodeagent/internal/nodecertificates"
 	"keelson.dev/services/nodeagent/internal/podnetwork"
 	"keelson.dev/services/nodeagent/internal/pressure"
@@ -41,6 +42,7 @@ type Config struct {
 	CgroupRoot, CgroupDriver        string
 	PidsLimit, MaxPods              int64
 	Reserved                        reserved.Settings
+	Memory                          memory.Settings
 	CPUs                            cpupin.Settings
 	Pressure                        pressure.Settings
 	PodCIDR                         string

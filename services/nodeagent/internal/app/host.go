@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/cgroup/cgroupfake"
 	"keelson.dev/services/nodeagent/internal/containerconfig"
 	"keelson.dev/services/nodeagent/internal/kubeletmetrics"
+	"keelson.dev/services/nodeagent/internal/memory"
 	"keelson.dev/services/nodeagent/internal/node"
 	"keelson.dev/services/nodeagent/internal/podfiles"
 	"keelson.dev/services/nodeagent/internal/pressure"
@@ -43,6 +45,8 @@ type host struct {
 	facts   node.Facts
 	// rules determine when Pods are evicted.
 	rules pressure.Rules
+	// memory determines the swap, protection and throttling of Pods.
+	memory memory.Rules
 	// hostsFile is the node's own /etc/hosts, resolver its resolv.conf, upstream systemd-resolved's.
 	hostsFile          []byte
 	resolver, upstream containerconfig.Resolver
@@ -163,7 +167,31 @@ func (h *host) measure(c Config) error {
 	if err := h.readResolvers(c.ResolvConf); err != nil {
 		return err
 	}
-	return h.cgroups.EnsureNode(h.facts.PodLimits(c.Reserved.HoldsPods()))
+	return h.ensureCgroups(c)
+}
+
+// ensureCgroups creates the cgroups above the Pods. It returns an error if the machine cannot hold a setting of memory.
+func (h *host) ensureCgroups(c Config) error {
+	machine := memory.Machine{CgroupV2: h.cgroups.Mode() == cgroup.Unified, Memory: h.facts.Memory,
+		PageSize: int64(os.Getpagesize())}
+	allocatable := h.facts.Allocatable()
+	machine.Allocatable = allocatable.Memory().Value()
+	if swap := h.facts.Info.Swap; swap != nil && !c.Simulated {
+		machine.Swap = ptr.Deref(swap.Capacity, 0)
+	}
+	var err error
+	if h.memory, err = c.Memory.Rules(machine); err != nil {
+		return err
+	}
+	h.cgroups = h.cgroups.WithMemory(h.memory)
+	if err := h.cgroups.EnsureNode(h.facts.PodLimits(c.Reserved.HoldsPods())); err != nil {
+		return err
+	}
+	if h.memory, err = h.memory.OnKernel(h.cgroups.LimitsSwap()); err != nil {
+		return err
+	}
+	h.cgroups = h.cgroups.WithMemory(h.memory)
+	return nil
 }
 
 // reserve adds what is kept from Pods to the facts. A simulated node is never short of anything.
@@ -229,7 +257,7 @@ func (h *host) configNode(c Config) containerconfig.Node {
 		SeccompRoot:    seccomp,
 		SeccompDefault: c.SeccompDefault,
 		SELinux:        hasSELinux(),
-		MemoryCapacity: h.facts.Memory, CgroupV2: h.cgroups.Mode() == cgroup.Unified,
+		MemoryCapacity: h.facts.Memory, Memory: h.memory,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -25,6 +26,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/conntrack"
 	"keelson.dev/services/nodeagent/internal/cpupin"
 	"keelson.dev/services/nodeagent/internal/gc"
+	"keelson.dev/services/nodeagent/internal/memory"
 	"keelson.dev/services/nodeagent/internal/podnetwork"
 	"keelson.dev/services/nodeagent/internal/pressure"
 	"keelson.dev/services/nodeagent/internal/reserved"
@@ -61,7 +63,8 @@ func Defaults(name string) Config {
 		CgroupRoot:      "/kubepods", BindAddress: "0.0.0.0", Port: 10250, MaxPods: 110, ClusterDomain: "cluster.local",
 		ResolvConf: "/etc/resolv.conf",
 		PidsLimit:  4096,
-		Reserved:   reserved.DefaultSettings(), CPUs: cpupin.DefaultSettings(), Pressure: pressure.DefaultSettings(),
+		Reserved:   reserved.DefaultSettings(), Memory: memory.DefaultSettings(),
+		CPUs: cpupin.DefaultSettings(), Pressure: pressure.DefaultSettings(),
 		PodNetwork: podnetwork.DefaultSettings(), Reviews: review.DefaultSettings(), SystemLogs: true,
 		LogMaxSize: 10 << 20, LogMaxFiles: 5, ImageGC: gc.DefaultSettings(),
 		ServiceProxy: proxyNftables, ServiceTable: "keelson-services", ServiceHealth: ":10256",
@@ -96,6 +99,7 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.PodCIDR, "pod-cidr", c.PodCIDR, "range of this node's Pods, set on the Node if it has none")
 	c.PodNetwork.AddFlags(fs)
 	c.Reserved.AddFlags(fs)
+	c.Memory.AddFlags(fs)
 	c.CPUs.AddFlags(fs)
 	c.Pressure.AddFlags(fs)
 	fs.Int64Var(&c.MaxPods, "max-pods", c.MaxPods, "how many Pods this node takes")
@@ -210,14 +214,18 @@ func (c *Config) validate() error {
 	if err := cri.CheckEndpoint(c.RuntimeEndpoint); err != nil {
 		return fmt.Errorf("--container-runtime-endpoint: %w", err)
 	}
-	return cmp.Or(c.validateCgroups(), c.Reserved.Validate(), c.CPUs.Validate(), c.Pressure.Validate(),
-		c.validateNumbers(), c.ImagePulls.Validate(), c.ImageGC.Validate(), c.validateServer(),
+	return cmp.Or(c.validateCgroups(), c.Reserved.Validate(), c.Memory.Validate(), c.CPUs.Validate(),
+		c.Pressure.Validate(), c.validateNumbers(), c.ImagePulls.Validate(), c.ImageGC.Validate(), c.validateServer(),
 		c.Reviews.Validate(), c.validateNetwork())
 }
 
 func (c *Config) validateCgroups() error {
 	if !filepath.IsAbs(c.CgroupRoot) || filepath.Clean(c.CgroupRoot) != c.CgroupRoot || c.CgroupRoot == "/" {
 		return fmt.Errorf("--cgroup-root: %q must be a clean absolute path below /", c.CgroupRoot)
+	}
+	if c.Memory.Tiered() && path.Dir(c.CgroupRoot) != "/" {
+		return fmt.Errorf("--memory-reservation-policy: the kernel keeps no more for a cgroup than for those above "+
+			"it: TieredReservation needs a --cgroup-root directly below /, unlike %q", c.CgroupRoot)
 	}
 	switch cgroup.Driver(c.CgroupDriver) {
 	case "", cgroup.Cgroupfs, cgroup.Systemd:

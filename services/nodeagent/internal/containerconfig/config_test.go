@@ -12,6 +12,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/services/nodeagent/internal/memory"
 	"keelson.dev/services/nodeagent/internal/podenv"
 	"keelson.dev/services/nodeagent/internal/userns"
 )
@@ -314,6 +315,58 @@ func TestSeccomp(t *testing.T) {
 	}
 }
 
+// nodeOf returns a node with the default settings of memory.
+func nodeOf(t *testing.T, unified bool) Node {
+	t.Helper()
+	settings := memory.DefaultSettings()
+	return nodeWith(t, settings, memory.Machine{CgroupV2: unified})
+}
+
+func nodeWith(t *testing.T, settings memory.Settings, machine memory.Machine) Node {
+	t.Helper()
+	rules, err := settings.Rules(machine)
+	if err == nil {
+		rules, err = rules.OnKernel(machine.CgroupV2)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Node{Memory: rules}
+}
+
+// The runtime gets the sum of memory limit and swap, if there is a limit, for a new and for a resized container.
+func TestSwapOfAContainer(t *testing.T) {
+	settings := memory.DefaultSettings()
+	settings.SwapBehavior = "LimitedSwap"
+	node := nodeWith(t, settings, memory.Machine{CgroupV2: true, Memory: 4 << 30, Swap: 2 << 30})
+	list := func(text string) corev1.ResourceList {
+		if text == "" {
+			return nil
+		}
+		return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(text)}
+	}
+	for _, row := range []struct {
+		request, limit string
+		both           int64
+		swap           string
+	}{
+		{"1Gi", "2Gi", 2<<30 + 512<<20, "536870912"}, {"1Gi", "", 0, "536870912"}, {"1Gi", "1Gi", 1 << 30, "0"},
+	} {
+		pod := named("web", func(s *corev1.PodSpec) {
+			s.Containers[0].Resources = corev1.ResourceRequirements{Requests: list(row.request),
+				Limits: list(row.limit)}
+		})
+		pod.Status.QOSClass = corev1.PodQOSBurstable
+		for name, got := range map[string]*cri.LinuxContainerResources{
+			"new":     Resources(pod, &pod.Spec.Containers[0], node),
+			"resized": Resized(pod, &pod.Spec.Containers[0], node)} {
+			if got.MemorySwapLimitInBytes != row.both || got.Unified["memory.swap.max"] != row.swap {
+				t.Errorf("%s, request %s, limit %q: %v", name, row.request, row.limit, got)
+			}
+		}
+	}
+}
+
 // SAF-085, SAF-091, SAF-093: limits in the kernel's form; no memory QoS settings are written.
 func TestResources(t *testing.T) {
 	pod := named("web", func(s *corev1.PodSpec) {
@@ -331,7 +384,7 @@ func TestResources(t *testing.T) {
 	if got.String() != want.String() {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
-	got = Resources(pod, &pod.Spec.Containers[0], Node{CgroupV2: true})
+	got = Resources(pod, &pod.Spec.Containers[0], nodeOf(t, true))
 	if _, ok := got.Unified["memory.min"]; ok || got.Unified["memory.high"] != "" ||
 		got.Unified["memory.oom.group"] != "1" {
 		t.Errorf("unified %v", got.Unified)

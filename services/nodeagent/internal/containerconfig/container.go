@@ -196,9 +196,9 @@ func Resources(pod *corev1.Pod, container *corev1.Container, node Node) *cri.Lin
 				Limit: uint64(quantity.Value())})
 		}
 	}
-	if node.CgroupV2 {
-		out.Unified = map[string]string{"memory.oom.group": "1"}
-		out.MemorySwapLimitInBytes = out.MemoryLimitInBytes
+	out.Unified = node.Memory.Unified(pod, container)
+	if node.Memory.CgroupV2() && out.MemoryLimitInBytes > 0 { // without a limit, only Unified can bound the swap
+		out.MemorySwapLimitInBytes = out.MemoryLimitInBytes + node.Memory.SwapOf(pod, container)
 	}
 	return out
 }
@@ -207,7 +207,8 @@ func Resources(pod *corev1.Pod, container *corev1.Container, node Node) *cri.Lin
 func Resized(pod *corev1.Pod, container *corev1.Container, node Node) *cri.LinuxContainerResources {
 	all := Resources(pod, container, node)
 	return &cri.LinuxContainerResources{CpuShares: all.CpuShares, CpuQuota: all.CpuQuota, CpuPeriod: all.CpuPeriod,
-		MemoryLimitInBytes: all.MemoryLimitInBytes, MemorySwapLimitInBytes: all.MemorySwapLimitInBytes}
+		MemoryLimitInBytes: all.MemoryLimitInBytes, MemorySwapLimitInBytes: all.MemorySwapLimitInBytes,
+		Unified: all.Unified}
 }
 
 // pageSize converts a page size to the kernel's form: 2Mi is 2MB.

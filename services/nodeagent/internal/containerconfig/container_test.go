@@ -126,7 +126,7 @@ func TestMemoryLimit(t *testing.T) {
 			}
 		})
 		for _, unified := range []bool{false, true} {
-			got := Resources(pod, &pod.Spec.Containers[0], Node{CgroupV2: unified})
+			got := Resources(pod, &pod.Spec.Containers[0], nodeOf(t, unified))
 			swap := int64(0)
 			if unified {
 				swap = row.want

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"keelson.dev/services/nodeagent/internal/memory"
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
@@ -44,8 +45,8 @@ type Node struct {
 	SeccompDefault bool
 	// MemoryCapacity is the node's memory in bytes.
 	MemoryCapacity int64
-	// CgroupV2 reports whether the host uses the unified hierarchy.
-	CgroupV2 bool
+	// Memory determines the swap, protection and throttling of containers.
+	Memory memory.Rules
 	// SELinux reports whether the host has SELinux.
 	SELinux bool
 }

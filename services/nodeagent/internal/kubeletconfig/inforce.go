@@ -109,6 +109,10 @@ func setScalar(to reflect.Value, path, said string) error {
 		}
 		to.SetString(said)
 		return nil
+	case reflect.Float64:
+		value, err := strconv.ParseFloat(said, 64)
+		to.SetFloat(value)
+		return err
 	}
 	value, err := strconv.ParseInt(said, 10, to.Type().Bits())
 	if err == nil {

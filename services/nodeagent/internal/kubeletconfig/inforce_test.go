@@ -34,6 +34,8 @@ func flagsOf() *pflag.FlagSet {
 			} else {
 				fs.StringToString(name, nil, "")
 			}
+		case reflect.Float64:
+			fs.Float64(name, 0, "")
 		default:
 			fs.Int64(name, 0, "")
 		}
@@ -51,13 +53,18 @@ containerLogMaxSize: 10Mi
 cpuManagerPolicy: static
 evictionHard: {memory.available: 1Gi, nodefs.available: 10%}
 evictionMinimumReclaim: {memory.available: 1Mi}
+failSwapOn: true
 imageGCLowThresholdPercent: 0
 kubeReserved: {cpu: 100m, memory: 1Gi}
 maxPods: 7
+memoryReservationPolicy: TieredReservation
+memorySwap: {swapBehavior: LimitedSwap}
+memoryThrottlingFactor: 0.85
 podPidsLimit: -1
 registerWithTaints: [{key: a, value: b, effect: NoSchedule}, {key: c, effect: NoExecute}]
 resolvConf: ""
 seccompDefault: true
+singleProcessOOMKill: false
 `
 	values := flagsOf()
 	if err := values.Set("container-log-max-size", "0"); err != nil {
@@ -87,7 +94,9 @@ seccompDefault: true
 		`"evictionHard":{"memory.available":"1Gi","nodefs.available":"10%"}`, `"resolvConf":""`,
 		`"evictionMinimumReclaim":{"memory.available":"1Mi"}`, `"kubeReserved":{"cpu":"100m","memory":"1Gi"}`,
 		`"maxPods":7`, `"podPidsLimit":-1`, `"seccompDefault":true`, `"cgroupsPerQOS":true`,
-		`"nodeLeaseDurationSeconds":40`, `"swapBehavior":"NoSwap"`, `"registerWithTaints":[{"key":"a","value":"b",` +
+		`"nodeLeaseDurationSeconds":40`, `"memorySwap":{"swapBehavior":"LimitedSwap"}`, `"failSwapOn":true`,
+		`"memoryThrottlingFactor":0.85`, `"memoryReservationPolicy":"TieredReservation"`,
+		`"singleProcessOOMKill":false`, `"registerWithTaints":[{"key":"a","value":"b",` +
 			`"effect":"NoSchedule"},{"key":"c","effect":"NoExecute"}]`} {
 		if !strings.Contains(string(shown), want) {
 			t.Errorf("%s has no %s", shown, want)

@@ -18,6 +18,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/checkpoint"
 	"keelson.dev/services/nodeagent/internal/hooks"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/memory"
 	"keelson.dev/services/nodeagent/internal/observed"
 	"keelson.dev/services/nodeagent/internal/podstate"
 	"keelson.dev/services/nodeagent/internal/probe"
@@ -101,6 +102,8 @@ type Config struct {
 	Allocatable func() corev1.ResourceList
 	// PinsCPUs means that Guaranteed Pods have CPUs of their own.
 	PinsCPUs bool
+	// Memory determines which containers have swap.
+	Memory memory.Rules
 	// Devices returns the status of the devices of a Pod's containers, by container; nil means no devices.
 	Devices func(uid types.UID) map[string][]corev1.ResourceStatus
 	// Observer is told what workers do.

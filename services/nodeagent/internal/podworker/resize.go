@@ -40,7 +40,7 @@ func (p *Pool) resizeLocked() {
 	if len(p.resizing) == 0 || !p.settled {
 		return
 	}
-	in := resize.Input{PinsCPUs: p.config.PinsCPUs}
+	in := resize.Input{PinsCPUs: p.config.PinsCPUs, SwapOf: p.config.Memory.SwapOf}
 	if p.config.Allocatable != nil {
 		in.Allocatable = p.config.Allocatable()
 	}
