@@ -24,6 +24,9 @@ type host struct {
 // workingSet is the memory that cannot be made available at once.
 func (h host) workingSet() uint64 { return h.memoryTotal - min(h.memoryTotal, h.memoryAvailable) }
 
+// swapUsed is 0 without swap.
+func (h host) swapUsed() uint64 { return h.swapTotal - min(h.swapTotal, h.swapFree) }
+
 // nanosPerTick is the unit of /proc/stat.
 const nanosPerTick = uint64(time.Second / 100)
 

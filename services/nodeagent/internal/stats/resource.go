@@ -16,14 +16,22 @@ var (
 		"Cumulative cpu time consumed by the node in core-seconds", nil)
 	nodeMemory = desc("node_memory_working_set_bytes",
 		"Current working set of the node in bytes", nil)
+	nodeSwap = desc("node_swap_usage_bytes",
+		"Current swap usage of the node in bytes. Reported only on non-windows systems", nil)
 	podCPU = desc("pod_cpu_usage_seconds_total",
 		"Cumulative cpu time consumed by the pod in core-seconds", podLabels)
 	podMemory = desc("pod_memory_working_set_bytes",
 		"Current working set of the pod in bytes", podLabels)
+	podSwap = desc("pod_swap_usage_bytes",
+		"Current amount of the pod swap usage in bytes. Reported only on non-windows systems", podLabels)
 	containerCPU = desc("container_cpu_usage_seconds_total",
 		"Cumulative cpu time consumed by the container in core-seconds", containerLabels)
 	containerMemory = desc("container_memory_working_set_bytes",
 		"Current working set of the container in bytes", containerLabels)
+	containerSwap = desc("container_swap_usage_bytes",
+		"Current amount of the container swap usage in bytes. Reported only on non-windows systems", containerLabels)
+	containerSwapLimit = desc("container_swap_limit_bytes",
+		"Current amount of the container swap limit in bytes. Reported only on non-windows systems", containerLabels)
 	containerStart = desc("container_start_time_seconds",
 		"Start time of the container since unix epoch in seconds", containerLabels)
 	scrapeError = desc("resource_scrape_error",
@@ -47,8 +55,8 @@ type resource struct{ *Collector }
 
 // Describe implements prometheus.Collector.
 func (r resource) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{nodeCPU, nodeMemory, podCPU, podMemory, containerCPU, containerMemory,
-		containerStart, scrapeError} {
+	for _, d := range []*prometheus.Desc{nodeCPU, nodeMemory, nodeSwap, podCPU, podMemory, podSwap, containerCPU,
+		containerMemory, containerSwap, containerSwapLimit, containerStart, scrapeError} {
 		ch <- d
 	}
 }
@@ -66,7 +74,8 @@ func (r resource) Collect(ch chan<- prometheus.Metric) {
 	}
 	ch <- prometheus.MustNewConstMetric(scrapeError, prometheus.GaugeValue, failed)
 	ch <- cpu(nodeCPU, reading.host.cpuNanos, reading.hostAt)
-	ch <- working(nodeMemory, reading.host.workingSet(), reading.hostAt)
+	ch <- amount(nodeMemory, reading.host.workingSet(), reading.hostAt)
+	ch <- amount(nodeSwap, reading.host.swapUsed(), reading.hostAt)
 	for i := range reading.pods {
 		if pod := &reading.pods[i]; !pod.Removed { // names are unique among the Pods that the API has
 			pod.collect(ch)
@@ -77,11 +86,16 @@ func (r resource) Collect(ch chan<- prometheus.Metric) {
 func (p *podReading) collect(ch chan<- prometheus.Metric) {
 	if at := p.usage.at; !at.IsZero() {
 		ch <- cpu(podCPU, p.usage.CPUNanos, at, p.Name, p.Namespace)
-		ch <- working(podMemory, p.usage.WorkingSet, at, p.Name, p.Namespace)
+		ch <- amount(podMemory, p.usage.WorkingSet, at, p.Name, p.Namespace)
+		ch <- amount(podSwap, p.usage.Swap, at, p.Name, p.Namespace)
 	}
 	for _, c := range p.containers {
 		ch <- cpu(containerCPU, c.usage.CPUNanos, c.usage.at, c.name, p.Name, p.Namespace)
-		ch <- working(containerMemory, c.usage.WorkingSet, c.usage.at, c.name, p.Name, p.Namespace)
+		ch <- amount(containerMemory, c.usage.WorkingSet, c.usage.at, c.name, p.Name, p.Namespace)
+		ch <- amount(containerSwap, c.usage.Swap, c.usage.at, c.name, p.Name, p.Namespace)
+		if c.usage.SwapLimited {
+			ch <- amount(containerSwapLimit, c.usage.SwapLimit, c.usage.at, c.name, p.Name, p.Namespace)
+		}
 		if !c.startedAt.IsZero() {
 			ch <- prometheus.MustNewConstMetric(containerStart, prometheus.GaugeValue,
 				float64(c.startedAt.UnixNano())/float64(time.Second), c.name, p.Name, p.Namespace)
@@ -94,7 +108,7 @@ func cpu(desc *prometheus.Desc, nanos uint64, at time.Time, labels ...string) pr
 		float64(nanos)/float64(time.Second), labels...))
 }
 
-func working(desc *prometheus.Desc, bytes uint64, at time.Time, labels ...string) prometheus.Metric {
+func amount(desc *prometheus.Desc, bytes uint64, at time.Time, labels ...string) prometheus.Metric {
 	return prometheus.NewMetricWithTimestamp(at, prometheus.MustNewConstMetric(desc, prometheus.GaugeValue,
 		float64(bytes), labels...))
 }

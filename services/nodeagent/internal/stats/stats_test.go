@@ -51,7 +51,8 @@ func (f *figures) PodUsage(pod *corev1.Pod) (cgroup.Usage, error) {
 	if pod.UID == "gone" {
 		return cgroup.Usage{}, fs.ErrNotExist
 	}
-	return cgroup.Usage{CPUNanos: f.cpu, Memory: 300, WorkingSet: 200, RSS: 100, MemoryLimit: 1000, Pids: 4}, nil
+	return cgroup.Usage{CPUNanos: f.cpu, Memory: 300, WorkingSet: 200, RSS: 100, MemoryLimit: 1000, Pids: 4,
+		Swap: 5}, nil
 }
 
 func (f *figures) ContainerUsage(_ *corev1.Pod, id string) (cgroup.Usage, error) {
@@ -61,7 +62,7 @@ func (f *figures) ContainerUsage(_ *corev1.Pod, id string) (cgroup.Usage, error)
 	if f.broken {
 		return cgroup.Usage{}, errors.New("not readable")
 	}
-	return cgroup.Usage{CPUNanos: f.cpu / 2, Memory: 10, WorkingSet: 20}, nil
+	return cgroup.Usage{CPUNanos: f.cpu / 2, Memory: 10, WorkingSet: 20, Swap: 3, SwapLimited: true, SwapLimit: 7}, nil
 }
 
 func collector(t *testing.T, f *figures) *Collector {
@@ -112,6 +113,12 @@ func TestSummary(t *testing.T) {
 		if len(pod.Containers) != 1 || pod.Containers[0].Memory.AvailableBytes != nil || pod.CPU.UsageNanoCores != nil {
 			t.Errorf("containers %+v, cpu %+v", pod.Containers, pod.CPU)
 		}
+		if *pod.Swap.SwapUsageBytes != 5 || pod.Swap.SwapAvailableBytes != nil || summary.Pods[2].Swap != nil {
+			t.Errorf("swap of the Pod %+v, of one that has gone %+v", pod.Swap, summary.Pods[2].Swap)
+		}
+		if swap := pod.Containers[0].Swap; *swap.SwapUsageBytes != 3 || *swap.SwapAvailableBytes != 4 {
+			t.Errorf("swap of the container %+v", swap)
+		}
 		pass(2 * time.Second)
 		f.cpu += 3e9
 		summary, _ = c.Summary(t.Context(), false)
@@ -134,7 +141,11 @@ func TestResource(t *testing.T) {
 			"resource_scrape_error 0\n",
 			"container_cpu_usage_seconds_total{" + labels + "} 1.5" + at,
 			"container_memory_working_set_bytes{" + labels + "} 20" + at,
+			"container_swap_usage_bytes{" + labels + "} 3" + at,
+			"container_swap_limit_bytes{" + labels + "} 7" + at,
 			"container_start_time_seconds{" + labels + "} 5.5\n",
+			`pod_swap_usage_bytes{namespace="ns",pod="web"} 5` + at,
+			"# TYPE node_swap_usage_bytes gauge\nnode_swap_usage_bytes ",
 			`pod_cpu_usage_seconds_total{namespace="ns",pod="web"} 3` + at,
 			`pod_memory_working_set_bytes{namespace="ns",pod="web"} 200` + at,
 			"# TYPE node_cpu_usage_seconds_total counter\nnode_cpu_usage_seconds_total ",
@@ -144,8 +155,8 @@ func TestResource(t *testing.T) {
 				t.Errorf("no %q", want)
 			}
 		}
-		if n := len(regexp.MustCompile("(?m)^[a-z]").FindAllString(got, -1)); n != 8 {
-			t.Errorf("%d samples, want 8: one Pod has that name, one instance that container, and no others run:\n%s",
+		if n := len(regexp.MustCompile("(?m)^[a-z]").FindAllString(got, -1)); n != 12 {
+			t.Errorf("%d samples, want 12: one Pod has that name, one instance that container, and no others run:\n%s",
 				n, got)
 		}
 		f.broken = true

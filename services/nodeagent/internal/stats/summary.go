@@ -67,6 +67,7 @@ func (p *podReading) summary() statsapi.PodStats {
 		PodRef:     statsapi.PodReference{Name: p.Name, Namespace: p.Namespace, UID: string(p.UID)},
 		CPU:        p.usage.cpu(),
 		Memory:     p.usage.memory(),
+		Swap:       p.usage.swap(),
 		Containers: make([]statsapi.ContainerStats, 0, len(p.containers)),
 	}
 	if p.Status.StartTime != nil {
@@ -75,7 +76,7 @@ func (p *podReading) summary() statsapi.PodStats {
 	for _, container := range p.containers {
 		stats.Containers = append(stats.Containers, statsapi.ContainerStats{
 			Name: container.name, StartTime: metav1.NewTime(container.startedAt),
-			CPU: container.usage.cpu(), Memory: container.usage.memory()})
+			CPU: container.usage.cpu(), Memory: container.usage.memory(), Swap: container.usage.swap()})
 	}
 	return stats
 }
@@ -105,6 +106,18 @@ func (s sample) memory() *statsapi.MemoryStats {
 	}
 	if s.MemoryLimit > 0 {
 		stats.AvailableBytes = ptr.To(s.MemoryLimit - min(s.MemoryLimit, s.WorkingSet))
+	}
+	return stats
+}
+
+// swap returns nil without a cgroup, or if the kernel does not count.
+func (s sample) swap() *statsapi.SwapStats {
+	if s.memory() == nil {
+		return nil
+	}
+	stats := &statsapi.SwapStats{Time: metav1.NewTime(s.at), SwapUsageBytes: &s.Swap}
+	if s.SwapLimited {
+		stats.SwapAvailableBytes = ptr.To(s.SwapLimit - min(s.SwapLimit, s.Swap))
 	}
 	return stats
 }

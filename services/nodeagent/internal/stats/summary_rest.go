@@ -67,9 +67,9 @@ func (more rest) node(node *statsapi.NodeStats, r *reading) {
 			node.Rlimit.MaxPID = &more.maxPIDs
 		}
 	}
-	if total := r.host.swapTotal; total > 0 {
+	if r.host.swapTotal > 0 {
 		node.Swap = &statsapi.SwapStats{Time: at, SwapAvailableBytes: ptr.To(r.host.swapFree),
-			SwapUsageBytes: ptr.To(total - min(total, r.host.swapFree))}
+			SwapUsageBytes: ptr.To(r.host.swapUsed())}
 	}
 }
 
