@@ -27,9 +27,9 @@ const (
 		`{.restartCount} {.ready}, {end}'`
 	// processes prints those of the containers.
 	processes = "ps -C coredns,testserver -o pid=,comm="
-	// limits prints what the kernel knows of the limit of the Deployment's containers.
+	// limits prints what the kernel knows of the limit of the Deployment's containers, which have no swap.
 	limits = `for pid in $(pgrep -x testserver); do
-cd /sys/fs/cgroup$(cut -d: -f3 /proc/$pid/cgroup); cat memory.max memory.oom.group; done`
+cd /sys/fs/cgroup$(cut -d: -f3 /proc/$pid/cgroup); cat memory.max memory.oom.group memory.swap.max; done`
 	// daemons prints the processes of the units.
 	daemons = "systemctl show --property=Id,MainPID 'keelson-[!g]*.service'"
 )
@@ -49,15 +49,15 @@ func TestInit(t *testing.T) {
 	t.Log(m.Shell(t, "keel init --timeout 10m"))
 	m.kubectl(t, deploy)
 	m.await(t, containers, "0 true, 0 true, 0 true,")
-	if got := m.Shell(t, limits); got != "67108864\n1\n67108864\n1" {
-		t.Errorf("the limits of the containers are, in bytes and for all of a container at once:\n%s", got)
+	if got := m.Shell(t, limits); got != "67108864\n1\n0\n67108864\n1\n0" {
+		t.Errorf("the limits of the containers are, in bytes, for all of a container at once, and of swap:\n%s", got)
 	}
 	for _, step := range []struct {
 		name string
 		test func(t *testing.T, m *Machine)
 	}{
 		{"Again", initAgain}, {"UnitsRestart", unitsRestart}, {"Reboot", reboot}, {"PowerCut", powerCut},
-		{"Reset", reset},
+		{"Swap", swap}, {"Reset", reset},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.test(t, m) }) {
 			return
@@ -136,6 +136,40 @@ func returns(t *testing.T, m *Machine, pods, want string) {
 		t.Errorf("the containers' processes are\n%s\nwant 3", after)
 	}
 	m.await(t, "systemctl is-active 'keelson-[!g]*.service' | sort | uniq -c | tr -s ' '", "6 active")
+}
+
+// swapOn gives the machine swap and lets Pods have some, until the next boot; swapOff takes both back.
+const (
+	swapOn = `dd if=/dev/zero of=/swap bs=1M count=64; chmod 600 /swap; mkswap /swap; swapon /swap
+dir=/run/systemd/system/keelson-nodeagent.service.d; mkdir -p $dir
+printf '[Service]\nEnvironment=KEELSON_MEMORY_SWAP_BEHAVIOR=LimitedSwap\n' >$dir/swap.conf
+systemctl daemon-reload; systemctl restart keelson-nodeagent`
+	swapOff = `rm -r /run/systemd/system/keelson-nodeagent.service.d
+systemctl daemon-reload; systemctl restart keelson-nodeagent; swapoff /swap; rm /swap`
+)
+
+// swapper makes a Pod whose container requests a part of the machine's memory.
+const swapper = `kubectl create --validate=false -f - <<END
+{apiVersion: v1, kind: Pod, metadata: {name: swapper}, spec: {
+  containers: [{name: c, image: "keelson.dev/hello:1", resources: {requests: {memory: 512Mi}}}]}}
+END`
+
+// swapOfSwapper prints the kernel's limit of its swap, and what that must be: the same part of the swap in whole pages.
+const swapOfSwapper = `id=$(kubectl get pod swapper -o jsonpath='{.status.containerStatuses[0].containerID}')
+cat "$(find /sys/fs/cgroup -type d -name "*${id#containerd://}*" | head -1)/memory.swap.max"
+awk '/^MemTotal:/ {m = $2} /^SwapTotal:/ {s = $2} END {printf "%d\n", int(524288 * s / m / 4) * 4096}' /proc/meminfo`
+
+// swap lets a container swap as much as its request deserves.
+func swap(t *testing.T, m *Machine) {
+	m.Shell(t, swapOn)
+	m.kubectl(t, swapper)
+	m.await(t, "kubectl get pod swapper -o jsonpath='{.status.phase}'", "Running")
+	got, want, _ := strings.Cut(m.kubectl(t, swapOfSwapper), "\n")
+	if got != want || got == "0" {
+		t.Errorf("its container may swap %s bytes, want %s", got, want)
+	}
+	m.kubectl(t, "kubectl delete pod swapper")
+	m.Shell(t, swapOff)
 }
 
 // reset leaves the data and nothing else.
