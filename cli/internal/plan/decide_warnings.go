@@ -93,12 +93,12 @@ func MachineWarnings(m Machine) []string {
 		)
 	}
 	if len(m.Swap) > 0 {
-		effect := "Pods have none of it, whatever the machine has, but the daemons may be slowed"
+		effect := "Pods have none of it by default, but the daemons may be slowed"
 		if !m.Cgroups.Unified {
 			effect = "on cgroups of version 1 Pods without a limit of memory are swapped out, and slowed"
 		}
-		warnings = append(warnings, fmt.Sprintf("this machine swaps to %s: %s; swapoff -a ends it, and a line less in "+
-			"/etc/fstab", strings.Join(m.Swap, ", "), effect))
+		warnings = append(warnings, fmt.Sprintf("this machine swaps to %s: %s, and a node with --fail-swap-on does "+
+			"not start; swapoff -a ends it, and a line less in /etc/fstab", strings.Join(m.Swap, ", "), effect))
 	}
 	return append(warnings, m.Disk.warnings()...)
 }

@@ -106,7 +106,8 @@ func TestMachineWarnings(t *testing.T) {
 		"a clock of nobody":    {Machine{Clock: ClockFree}, []string{"nothing keeps this machine's clock"}},
 		"a clock that is mute": {Machine{Clock: ClockUnknown}, nil},
 		"swap": {Machine{Swap: []string{"/a", "/b"}, Cgroups: Cgroups{Unified: true}},
-			[]string{"this machine swaps to /a, /b: Pods have none of it"}},
+			[]string{"this machine swaps to /a, /b: Pods have none of it by default, but the daemons may be slowed, " +
+				"and a node with --fail-swap-on does not start"}},
 		"swap beside version 1": {Machine{Swap: []string{"/a"}},
 			[]string{"on cgroups of version 1 Pods without a limit of memory are swapped out"}},
 		"a full disk": {Machine{Disk: disk(14, 1000)},
