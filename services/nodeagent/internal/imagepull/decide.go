@@ -12,10 +12,22 @@ import (
 	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 )
 
-// Credentials are those of a pull that succeeded; the zero value is for a pull that needed none.
+// Credentials are those of a pull that succeeded; the zero value is for a pull that needed none, or that used those of
+// the node.
 type Credentials struct {
 	// Secret is the Secret that they came from.
 	Secret *kubeletv1beta1.ImagePullSecret
+	// Account is the service account for which a credential provider gave them. The zero account stands for Pods
+	// without one.
+	Account *kubeletv1beta1.ImagePullServiceAccount
+}
+
+// Shown is what a Pod can show to get an image. The functions are called only if their answers matter.
+type Shown struct {
+	// Secrets returns the Pod's Secrets with credentials for the image.
+	Secrets func() []kubeletv1beta1.ImagePullSecret
+	// Account returns the service account for which credential providers give the Pod credentials; nil for none.
+	Account func() *kubeletv1beta1.ImagePullServiceAccount
 }
 
 // verifies reports whether a Pod must show credentials for an image that is on the node. name is the image's full
@@ -79,19 +91,31 @@ func sameSecret(a, b kubeletv1beta1.ImagePullSecret) bool {
 	return a.UID == b.UID && a.Namespace == b.Namespace && a.Name == b.Name
 }
 
-// mostSecrets is how many secrets a record keeps of one image; a Pod with a forgotten one pulls again.
+// mostSecrets is how many secrets, and how many accounts, a record keeps of one image; a Pod with a forgotten one pulls
+// again.
 const mostSecrets = 100
 
 // with returns what is known of an image after a pull with the given credentials.
 func with(known kubeletv1beta1.ImagePullCredentials, by Credentials) kubeletv1beta1.ImagePullCredentials {
-	if by.Secret == nil || known.NodePodsAccessible {
+	if by.Secret == nil && by.Account == nil || known.NodePodsAccessible {
 		return kubeletv1beta1.ImagePullCredentials{NodePodsAccessible: true}
 	}
-	others := slices.DeleteFunc(slices.Clone(known.KubernetesSecrets),
-		func(k kubeletv1beta1.ImagePullSecret) bool { return sameSecret(k, *by.Secret) })
-	all := append(others, *by.Secret)
-	known.KubernetesSecrets = all[max(0, len(all)-mostSecrets):]
+	if by.Secret != nil {
+		known.KubernetesSecrets = newest(known.KubernetesSecrets, *by.Secret, sameSecret)
+	}
+	if by.Account != nil {
+		known.KubernetesServiceAccounts = newest(known.KubernetesServiceAccounts, *by.Account,
+			func(a, b kubeletv1beta1.ImagePullServiceAccount) bool { return a == b })
+	}
 	return known
+}
+
+// newest returns the list with one more at its end, which takes the place of the same one, and without the oldest if
+// there are too many.
+func newest[T any](list []T, one T, same func(a, b T) bool) []T {
+	others := slices.DeleteFunc(slices.Clone(list), func(other T) bool { return same(other, one) })
+	all := append(others, one)
+	return all[max(0, len(all)-mostSecrets):]
 }
 
 // added returns the record of an image after a pull of the name with the given credentials; nil stands for unknown

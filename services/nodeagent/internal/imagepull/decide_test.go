@@ -109,6 +109,14 @@ func TestWith(t *testing.T) {
 		got.KubernetesSecrets[0].CredentialHash != "b" || one.KubernetesSecrets[0].CredentialHash != "a" {
 		t.Errorf("after a change of the secret: %+v, and the old ones %+v", got, one)
 	}
+	account := func(uid string) Credentials {
+		return Credentials{Account: &kubeletv1beta1.ImagePullServiceAccount{UID: uid}}
+	}
+	mixed := with(with(with(one, account("1")), account("2")), account("1"))
+	if len(mixed.KubernetesSecrets) != 1 || len(mixed.KubernetesServiceAccounts) != 2 ||
+		mixed.KubernetesServiceAccounts[1].UID != "1" || mixed.NodePodsAccessible {
+		t.Errorf("after pulls with two accounts: %+v", mixed)
+	}
 	many := known{}
 	for i := range 101 {
 		many = with(many, by(secret(fmt.Sprint(i), "x")))

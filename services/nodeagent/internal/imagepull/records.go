@@ -96,19 +96,32 @@ func (r *Records) Recover(images func() ([]runtime.Image, error)) error {
 }
 
 // MayUse reports whether a Pod may use the image with the ID, which the node has under the name, without a pull.
-// secrets returns the Pod's secrets with credentials for the image; it is called only if they matter.
-func (r *Records) MayUse(image reference.Named, id string, secrets func() []kubeletv1beta1.ImagePullSecret) bool {
+func (r *Records) MayUse(image reference.Named, id string, pod Shown) bool {
 	if r == nil {
 		return true
 	}
 	known, verifies := r.known(image, id)
-	switch {
-	case !verifies || known.NodePodsAccessible:
+	if !verifies || known.NodePodsAccessible {
 		return true
-	case len(known.KubernetesSecrets) == 0:
+	}
+	return r.opensBySecret(image, id, known, pod) || opensByAccount(known, pod)
+}
+
+func opensByAccount(known kubeletv1beta1.ImagePullCredentials, pod Shown) bool {
+	if len(known.KubernetesServiceAccounts) == 0 {
 		return false
 	}
-	secret, ok := opens(known, secrets())
+	account := pod.Account()
+	return account != nil && slices.Contains(known.KubernetesServiceAccounts, *account)
+}
+
+// opensBySecret also records a Secret that opens the image by the content of another one.
+func (r *Records) opensBySecret(image reference.Named, id string, known kubeletv1beta1.ImagePullCredentials,
+	pod Shown) bool {
+	if len(known.KubernetesSecrets) == 0 {
+		return false
+	}
+	secret, ok := opens(known, pod.Secrets())
 	if ok && !slices.Contains(known.KubernetesSecrets, secret) && len(known.KubernetesSecrets) < mostSecrets {
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -43,6 +43,12 @@ func (a at) begin(r *Records, image, before string) *Pull {
 	return pull
 }
 
+// showing is a Pod with the Secrets, which has no service account of a credential provider.
+func showing(secrets []kubeletv1beta1.ImagePullSecret) Shown {
+	return Shown{Secrets: func() []kubeletv1beta1.ImagePullSecret { return secrets },
+		Account: func() *kubeletv1beta1.ImagePullServiceAccount { return nil }}
+}
+
 // may checks whether Pods may use the image with the ID: one without secrets, one with the secret of UID 1.
 func (a at) may(r *Records, image, id string, none, one bool) {
 	a.Helper()
@@ -51,7 +57,7 @@ func (a at) may(r *Records, image, id string, none, one bool) {
 		want bool
 		of   []kubeletv1beta1.ImagePullSecret
 	}{{"no secret", none, nil}, {"secret 1", one, []kubeletv1beta1.ImagePullSecret{secret("1", "a")}}} {
-		got := r.MayUse(named(image), id, func() []kubeletv1beta1.ImagePullSecret { return pod.of })
+		got := r.MayUse(named(image), id, showing(pod.of))
 		if got != pod.want {
 			a.Errorf("a Pod with %s may use %s (%s): %v, want %v", pod.has, image, id, got, pod.want)
 		}
@@ -303,9 +309,7 @@ func TestSecretIsRemembered(t *testing.T) {
 	r := a.start()
 	a.begin(r, "p", "").Succeeded("id", withSecret("0"))
 	a.may(r, "p", "id", false, true) // secret 1 has the content of secret 0
-	changed := func() []kubeletv1beta1.ImagePullSecret {
-		return []kubeletv1beta1.ImagePullSecret{secret("1", "changed")}
-	}
+	changed := showing([]kubeletv1beta1.ImagePullSecret{secret("1", "changed")})
 	if r = a.start(); !r.MayUse(named("p"), "id", changed) {
 		t.Error("the secret opened the image before, and no longer does")
 	}
@@ -318,10 +322,13 @@ func TestSecretsAreSpared(t *testing.T) {
 	a.begin(r, "public", "").Succeeded("public", Credentials{})
 	a.begin(r, "cut", "").Failed("cut")
 	for _, id := range []string{"public", "preloaded", "cut"} {
-		r.MayUse(named(id), id, func() []kubeletv1beta1.ImagePullSecret {
+		r.MayUse(named(id), id, Shown{Secrets: func() []kubeletv1beta1.ImagePullSecret {
 			t.Errorf("the secrets were asked for to open image %s", id)
 			return nil
-		})
+		}, Account: func() *kubeletv1beta1.ImagePullServiceAccount {
+			t.Errorf("the service account was asked for to open image %s", id)
+			return nil
+		}})
 	}
 }
 
@@ -362,4 +369,41 @@ func TestNoRecords(t *testing.T) {
 	if err := errors.Join(r.Recover(nil), r.Forget(nil, r.Mark())); err != nil {
 		t.Error(err)
 	}
+}
+
+// An image that a credential provider opened for a service account is for Pods with that account: not for another one
+// of its name, and not for Pods that the providers give nothing. The account of no Pod is one of its own.
+func TestAccountsOpenImages(t *testing.T) {
+	a := at{t, t.TempDir()}
+	r := a.start()
+	mine := kubeletv1beta1.ImagePullServiceAccount{UID: "1", Namespace: "ns", Name: "mine"}
+	again := kubeletv1beta1.ImagePullServiceAccount{UID: "2", Namespace: "ns", Name: "mine"}
+	none := kubeletv1beta1.ImagePullServiceAccount{}
+	a.begin(r, "p", "").Succeeded("id", Credentials{Account: &mine})
+	a.begin(r, "static", "").Succeeded("static", Credentials{Account: &none})
+	for range 2 {
+		for _, row := range []struct {
+			image   string
+			account *kubeletv1beta1.ImagePullServiceAccount
+			want    bool
+		}{{"p", &mine, true}, {"p", &again, false}, {"p", &none, false}, {"p", nil, false}, {"static", &none, true},
+			{"static", &mine, false}, {"static", nil, false}} {
+			shows := showing(nil)
+			shows.Account = func() *kubeletv1beta1.ImagePullServiceAccount { return row.account }
+			id := map[string]string{"p": "id", "static": "static"}[row.image]
+			if got := r.MayUse(named(row.image), id, shows); got != row.want {
+				t.Errorf("a Pod with account %v may use %s: %v", row.account, row.image, got)
+			}
+		}
+		r = a.start()
+	}
+	a.begin(r, "p", "id").Succeeded("id", withSecret("1"))
+	a.may(r, "p", "id", false, true)
+	shows := showing(nil)
+	shows.Account = func() *kubeletv1beta1.ImagePullServiceAccount { return &mine }
+	if !r.MayUse(named("p"), "id", shows) {
+		t.Error("a pull with a Secret closed the image to the account that had opened it")
+	}
+	a.begin(r, "p", "id").Succeeded("id", Credentials{})
+	a.may(r, "p", "id", true, true)
 }

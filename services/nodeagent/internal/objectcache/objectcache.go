@@ -156,6 +156,11 @@ func (c *Cache) RuntimeHandler(ctx context.Context, class string) (string, error
 	return found.Handler, nil
 }
 
+// ServiceAccount implements credentialprovider.Accounts. A node may read accounts of its Pods but not watch them.
+func (c *Cache) ServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
+	return c.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
 // get waits for the first answer of the API server, which may be an error, unless ctx ends before.
 func (c *Cache) get(ctx context.Context, key key) (any, error) {
 	c.mu.Lock()

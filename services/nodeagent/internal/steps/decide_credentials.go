@@ -21,6 +21,8 @@ type credential struct {
 	auth *cri.AuthConfig
 	// from is the Secret that contains it.
 	from *kubeletv1beta1.ImagePullSecret
+	// account is the service account for which a credential provider gave it.
+	account *kubeletv1beta1.ImagePullServiceAccount
 }
 
 // dockerEntry is one registry's entry in a docker configuration.

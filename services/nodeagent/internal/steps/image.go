@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,7 +40,7 @@ type wanted struct {
 	policy  corev1.PullPolicy
 	ref     reference.Named
 	sandbox *cri.PodSandboxConfig
-	// credentials returns the Pod's credentials for the image's registry.
+	// credentials returns the credentials for the image's registry in the Pod's Secrets.
 	credentials func() []credential
 }
 
@@ -82,7 +83,8 @@ func (s *Steps) image(ctx context.Context, w wanted) (runtime.Image, error) {
 			err: fmt.Errorf("failed to inspect image %q: %w", w.name, err)}
 	}
 	w.credentials = sync.OnceValue(func() []credential { return s.credentials(ctx, w.pod, w.ref) })
-	usable := present && s.Records.MayUse(w.ref, image.ID, w.secrets)
+	usable := present && s.Records.MayUse(w.ref, image.ID, imagepull.Shown{Secrets: w.secrets,
+		Account: func() *kubeletv1beta1.ImagePullServiceAccount { return s.Providers.Account(ctx, w.pod, w.ref) }})
 	switch {
 	case pulls(w.policy, w.name, usable):
 		return s.pull(ctx, w, image.ID)
@@ -112,7 +114,9 @@ func (s *Steps) pull(ctx context.Context, w wanted, before string) (runtime.Imag
 	name := w.name
 	s.Events.Record(w.pod, w.path, events.Normal(reasonPulling, "Pulling image %q", name))
 	asked := time.Now()
-	image, took, err := s.pullInTurn(ctx, w, before)
+	// Before its turn, which a slow provider would keep from other Pods.
+	have, missing := s.allCredentials(ctx, w)
+	image, took, err := s.pullInTurn(ctx, w, have, before)
 	if err == nil {
 		s.Events.Record(w.pod, w.path, events.Normal(reasonPulled,
 			"Successfully pulled image %q in %s (%s including waiting). Image size: %d bytes.",
@@ -122,6 +126,9 @@ func (s *Steps) pull(ctx context.Context, w wanted, before string) (runtime.Imag
 	if inspect := (*imageError)(nil); errors.As(err, &inspect) {
 		return runtime.Image{}, err
 	}
+	if missing != nil {
+		err = fmt.Errorf("%w; the pull without it failed: %w", missing, err)
+	}
 	if ctx.Err() == nil {
 		s.Events.Record(w.pod, w.path, events.Warning(reasonFailed, "Failed to pull image %q: %s", name, err))
 		s.Events.Record(w.pod, w.path, events.Warning(reasonFailed, "Error: %s", podstate.ErrImagePull))
@@ -130,7 +137,8 @@ func (s *Steps) pull(ctx context.Context, w wanted, before string) (runtime.Imag
 }
 
 // pullInTurn pulls when its turn comes, records the outcome, and returns how long the pull took without the wait.
-func (s *Steps) pullInTurn(ctx context.Context, w wanted, before string) (runtime.Image, time.Duration, error) {
+func (s *Steps) pullInTurn(ctx context.Context, w wanted, have []credential, before string) (runtime.Image,
+	time.Duration, error) {
 	if err := s.turns.Acquire(ctx, 1); err != nil {
 		return runtime.Image{}, 0, fmt.Errorf("waiting for other images to be pulled: %w", err)
 	}
@@ -140,7 +148,7 @@ func (s *Steps) pullInTurn(ctx context.Context, w wanted, before string) (runtim
 	if err != nil {
 		return runtime.Image{}, 0, err
 	}
-	by, failed := s.pullWithEach(ctx, w)
+	by, failed := s.pullWithEach(ctx, w, have)
 	took := time.Since(began)
 	// The pulled image counts even if its Pod is gone.
 	image, present, err := s.Images.ImageStatus(context.WithoutCancel(ctx), w.ref.String())
@@ -148,7 +156,7 @@ func (s *Steps) pullInTurn(ctx context.Context, w wanted, before string) (runtim
 	case err != nil:
 		record.Lost()
 	case failed == nil && present:
-		record.Succeeded(image.ID, imagepull.Credentials{Secret: by.from})
+		record.Succeeded(image.ID, imagepull.Credentials{Secret: by.from, Account: by.account})
 	default:
 		record.Failed(image.ID)
 	}
@@ -161,11 +169,10 @@ func (s *Steps) pullInTurn(ctx context.Context, w wanted, before string) (runtim
 	return image, took, failed
 }
 
-// pullWithEach tries each of the Pod's credentials for the registry, or none if the Pod has none. It returns those that
-// the registry accepted.
-func (s *Steps) pullWithEach(ctx context.Context, w wanted) (credential, error) {
+// pullWithEach tries each of the credentials, and returns those that the registry accepted.
+func (s *Steps) pullWithEach(ctx context.Context, w wanted, have []credential) (credential, error) {
 	var problems []error
-	for _, c := range w.credentials() {
+	for _, c := range have {
 		err := s.pullWith(ctx, w.ref, c.auth, w.sandbox)
 		if err == nil {
 			return c, nil
@@ -183,6 +190,22 @@ func (s *Steps) pullWith(ctx context.Context, ref reference.Named, auth *cri.Aut
 	})
 }
 
+// allCredentials returns the credentials with which to try a pull, in this order: those in the Pod's Secrets, then
+// those of credential providers; if there are none, an attempt without. The error is about providers that gave none:
+// the image may be public, or others' credentials suffice.
+func (s *Steps) allCredentials(ctx context.Context, w wanted) ([]credential, error) {
+	all := slices.Clone(w.credentials())
+	provided, err := s.Providers.Credentials(ctx, w.pod, w.ref)
+	for _, c := range provided {
+		all = append(all, credential{account: c.Account,
+			auth: &cri.AuthConfig{Username: c.Username, Password: c.Password}})
+	}
+	if len(all) == 0 {
+		return []credential{{}}, err
+	}
+	return all, err
+}
+
 // credentials returns the credentials for the image's registry in the Pod's imagePullSecrets. It reports Secrets that
 // are missing or unreadable, and leaves them out: the image may be public.
 func (s *Steps) credentials(ctx context.Context, pod *corev1.Pod, ref reference.Named) []credential {
@@ -196,9 +219,6 @@ func (s *Steps) credentials(ctx context.Context, pod *corev1.Pod, ref reference.
 			continue
 		}
 		out = append(out, credentialsIn(secret, ref)...)
-	}
-	if len(out) == 0 {
-		return []credential{{}}
 	}
 	return out
 }

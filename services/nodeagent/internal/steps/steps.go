@@ -16,6 +16,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/containerconfig"
 	"keelson.dev/services/nodeagent/internal/cpupin"
+	"keelson.dev/services/nodeagent/internal/credentialprovider"
 	"keelson.dev/services/nodeagent/internal/deviceplugin"
 	"keelson.dev/services/nodeagent/internal/imagepull"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
@@ -42,7 +43,9 @@ type Config struct {
 	Images  runtime.Images
 	Pulls   imagepull.Settings
 	Records *imagepull.Records
-	Events  Recorder
+	// Providers are asked for credentials for images.
+	Providers *credentialprovider.Providers
+	Events    Recorder
 	// Node is what the configurations of all Pods share.
 	Node containerconfig.Node
 	// Able returns the features of a runtime handler; the default one has no name.
