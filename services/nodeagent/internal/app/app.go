@@ -24,6 +24,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/admit"
 	"keelson.dev/services/nodeagent/internal/checkpoint"
 	"keelson.dev/services/nodeagent/internal/cpupin"
+	"keelson.dev/services/nodeagent/internal/credentialprovider"
 	"keelson.dev/services/nodeagent/internal/csinode"
 	"keelson.dev/services/nodeagent/internal/csiplugin"
 	"keelson.dev/services/nodeagent/internal/csivolume"
@@ -96,6 +97,8 @@ type agent struct {
 	images    imageList
 	// imageRecords are nil on a simulated node.
 	imageRecords *imagepull.Records
+	// credentials provide credentials for images.
+	credentials *credentialprovider.Providers
 	// proxy is nil if this agent does not carry Services, podNetwork if another program provides the Pods' network.
 	proxy      *serviceproxy.Proxy
 	podNetwork *podnetwork.Network
@@ -185,6 +188,11 @@ func (a *agent) build(ctx context.Context) (err error) {
 	a.reclaimer = localvolume.NewReclaimer(localvolume.ReclaimerConfig{Client: a.client, Log: a.Log, Store: a.local,
 		Node: a.NodeName})
 	a.objects = objectcache.New(ctx, a.client, func(uid types.UID) { a.pool.Refresh(uid) })
+	a.credentials, err = credentialprovider.Open(ctx, credentialprovider.Config{Settings: a.ImageCredentials,
+		Log: a.Log, Accounts: a.objects, Observer: a.counts.credentials})
+	if err != nil {
+		return err
+	}
 	if err = a.openDevices(); err != nil {
 		return err
 	}
@@ -233,6 +241,7 @@ func (a *agent) workerConfig() podworker.Config {
 		Files: a.files, Cgroups: a.cgroups, Devices: a.devices, CPUs: a.cpus, Gone: a.reclaimer.Look,
 		Volumes: volume.NewHost(a.files, a.mounter, kinds.All(a.mounter, a.objects, claims)),
 		Objects: a.objects, Ranges: a.ranges, Images: a.runtime, Pulls: a.ImagePulls, Records: a.imageRecords,
+		Providers: a.credentials,
 		Events:    a.events,
 		Node:      a.configNode(a.Config),
 		Able:      a.able,
@@ -329,6 +338,7 @@ func (a *agent) run(ctx context.Context) error {
 	stop()
 	parts.Wait()
 	a.objects.Wait()
+	a.credentials.Wait()
 	a.eventPool.Stop()
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"keelson.dev/kit/keptport"
 	"keelson.dev/services/nodeagent/internal/conntrack"
 	"keelson.dev/services/nodeagent/internal/cpupin"
+	"keelson.dev/services/nodeagent/internal/credentialprovider"
 	"keelson.dev/services/nodeagent/internal/gc"
 	"keelson.dev/services/nodeagent/internal/imagepull"
 	"keelson.dev/services/nodeagent/internal/memory"
@@ -64,6 +65,7 @@ type Config struct {
 	LogMaxFiles                     int
 	ImagePulls                      imagepull.Settings
 	ImageGC                         gc.Settings
+	ImageCredentials                credentialprovider.Settings
 	ServiceProxy, ServiceTable      string
 	ServiceHealth                   string
 	ServiceRanges                   []string

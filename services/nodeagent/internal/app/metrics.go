@@ -11,11 +11,14 @@ type counts struct {
 	relists  *kubeletmetrics.Relists
 	ousted   kubeletmetrics.Ousted
 	renewals kubeletmetrics.RenewalErrors
+	// credentials are the runs of credential providers.
+	credentials *kubeletmetrics.CredentialProviders
 }
 
 func newCounts() counts {
 	return counts{workers: kubeletmetrics.NewWorkers(), relists: kubeletmetrics.NewRelists(),
-		ousted: kubeletmetrics.NewOusted(), renewals: kubeletmetrics.NewRenewalErrors()}
+		ousted: kubeletmetrics.NewOusted(), renewals: kubeletmetrics.NewRenewalErrors(),
+		credentials: kubeletmetrics.NewCredentialProviders()}
 }
 
 // registerMetrics registers the counters, and the metrics that are computed at each scrape.
@@ -25,6 +28,7 @@ func (a *agent) registerMetrics() {
 	a.Metrics.MustRegister(a.counts.relists.Metrics()...)
 	a.Metrics.MustRegister(a.counts.ousted.Metrics()...)
 	a.Metrics.MustRegister(a.counts.renewals.Metrics()...)
+	a.Metrics.MustRegister(a.counts.credentials.Metrics(a.credentials.Hash)...)
 	a.Metrics.MustRegister(a.calls.Metrics()...)
 	a.Metrics.MustRegister(
 		kubeletmetrics.Node{Name: a.NodeName, Pods: a.pool.Views, Active: a.pool.Active, Static: a.static.Runs},

@@ -135,6 +135,7 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 		"how many log files a container keeps, the current one included")
 	c.ImagePulls.AddFlags(fs)
 	c.ImageGC.AddFlags(fs)
+	c.ImageCredentials.AddFlags(fs)
 	fs.StringVar(&c.ServiceProxy, "service-proxy", c.ServiceProxy,
 		"who carries the traffic of Services on this node: nftables for this agent, none for something else")
 	fs.StringVar(&c.ServiceTable, "service-proxy-table", c.ServiceTable,
@@ -215,8 +216,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("--container-runtime-endpoint: %w", err)
 	}
 	return cmp.Or(c.validateCgroups(), c.Reserved.Validate(), c.Memory.Validate(), c.CPUs.Validate(),
-		c.Pressure.Validate(), c.validateNumbers(), c.ImagePulls.Validate(), c.ImageGC.Validate(), c.validateServer(),
-		c.Reviews.Validate(), c.validateNetwork())
+		c.Pressure.Validate(), c.validateNumbers(), c.ImagePulls.Validate(), c.ImageGC.Validate(),
+		c.ImageCredentials.Validate(), c.validateServer(), c.Reviews.Validate(), c.validateNetwork())
 }
 
 func (c *Config) validateCgroups() error {
