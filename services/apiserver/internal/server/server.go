@@ -246,7 +246,7 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 	var client *kubernetes.Client
 	if len(s.options.Etcd.Servers) > 0 {
 		s.doing("connecting to its store", fmt.Sprintf(" at %v", s.options.Etcd.Servers))
-		if client, err = s.options.Etcd.Dial(ctx, s.log); err != nil {
+		if client, err = s.options.Etcd.Open(ctx, s.log); err != nil {
 			return err
 		}
 	} else {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.uber.org/zap"
@@ -41,13 +40,11 @@ func (c *Cluster) AddFlags(fs *pflag.FlagSet) {
 // Dial connects to the cluster and waits until a member answers.
 func (c Cluster) Dial(ctx context.Context, log *zap.Logger) (*kubernetes.Client, error) {
 	config := clientConfig(ctx, log, c.Servers...)
-	if c.CertFile != "" || c.KeyFile != "" || c.CAFile != "" {
-		tls, err := transport.TLSInfo{CertFile: c.CertFile, KeyFile: c.KeyFile, TrustedCAFile: c.CAFile}.ClientConfig()
-		if err != nil {
-			return nil, daemon.UsageError(fmt.Errorf("--etcd-certfile, --etcd-keyfile or --etcd-cafile: %w", err))
-		}
-		config.TLS = tls
+	tls, err := c.tls()
+	if err != nil {
+		return nil, err
 	}
+	config.TLS = tls
 	client, err := kubernetes.New(config)
 	if err != nil {
 		return nil, daemon.UsageError(fmt.Errorf("--etcd-servers: %w", err))
@@ -57,6 +54,24 @@ func (c Cluster) Dial(ctx context.Context, log *zap.Logger) (*kubernetes.Client,
 	if _, err := client.KV.Get(ctx, healthKey); err != nil {
 		_ = client.Close()
 		return nil, daemon.UsageError(fmt.Errorf("--etcd-servers: no answer from %v: %w", c.Servers, err))
+	}
+	return client, nil
+}
+
+// Open is Dial for an apiserver: a cluster that holds only a part of a store, or whose store was moved away, is an
+// error.
+func (c Cluster) Open(ctx context.Context, log *zap.Logger) (*kubernetes.Client, error) {
+	client, err := c.Dial(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	mark, err := ReadMark(ctx, client.Client)
+	if err == nil {
+		err = mark.refusal(c.Servers)
+	}
+	if err != nil {
+		_ = client.Close()
+		return nil, err
 	}
 	return client, nil
 }

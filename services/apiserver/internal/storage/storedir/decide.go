@@ -11,6 +11,8 @@ type Paths struct {
 	Identity string
 	// Left is a mark that says that the others who had the store, too, go on without this one.
 	Left string
+	// Moved is a mark that says that the store was moved to an etcd cluster.
+	Moved string
 	// Store is etcd's directory; Database and Log are its database file and the folder of its write-ahead log.
 	Store, Database, Log string
 }
@@ -38,7 +40,9 @@ type Found struct {
 	Paths    Paths
 	Identity string
 	// Left tells that the mark is there.
-	Left     bool
+	Left bool
+	// Moved says where the store was moved to; nil: it was not.
+	Moved    *Moved
 	Database *Database
 	Log      *Log
 }
@@ -71,6 +75,10 @@ func Decide(f Found) error {
 	case f.Left:
 		return fmt.Errorf("%s was taken out of the store that it shared with other machines, as %s says: keel reset "+
 			"--yes puts it aside", p.Store, p.Left)
+	case f.Moved != nil:
+		return fmt.Errorf("the store of %s was moved to the etcd cluster at %s, as %s says: keel store migrate --to "+
+			"etcd, run again, has the mesh use it, and --to embedded moves the store back", p.Store, f.Moved.At(),
+			p.Moved)
 	case f.Database == nil && f.Log == nil:
 		if f.Identity != "" {
 			return p.Damage(p.Store, "holds no store, but %s says that the mesh %s was kept there", p.Identity,

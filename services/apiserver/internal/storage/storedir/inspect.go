@@ -34,6 +34,7 @@ func At(store string) Paths {
 	return Paths{
 		Identity: filepath.Join(filepath.Dir(store), "identity"),
 		Left:     filepath.Join(filepath.Dir(store), "left"),
+		Moved:    filepath.Join(filepath.Dir(store), "moved"),
 		Store:    store,
 		Database: datadir.ToBackendFileName(store),
 		Log:      datadir.ToWALDir(store),
@@ -57,6 +58,9 @@ func inspect(p Paths) (Found, error) {
 		return f, err
 	}
 	if f.Left, _, err = HasLeft(p); err != nil {
+		return f, err
+	}
+	if f.Moved, err = ReadMoved(p); err != nil {
 		return f, err
 	}
 	if f.Log, err = reading(p, p.Log, readLog); err != nil {
