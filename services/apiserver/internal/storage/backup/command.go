@@ -61,7 +61,7 @@ func Execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use: Name, Short: "back the store of a mesh up, restore it, and tell who has it",
+		Use: Name, Short: "back the store of a mesh up, restore it, move it, and tell who has it",
 		SilenceErrors: true, SilenceUsage: true,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "keel " + Name},
 		Args: func(_ *cobra.Command, args []string) error {
@@ -77,7 +77,7 @@ func newRoot() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(&cobra.Command{Hidden: true})
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return daemon.UsageError(daemon.FlagError(err)) })
-	root.AddCommand(newSnapshot(), newVerify(), newRestore())
+	root.AddCommand(newSnapshot(), newVerify(), newRestore(), newMigrate())
 	root.AddCommand(members.Commands()...)
 	return root
 }

@@ -18,6 +18,8 @@ type found struct {
 	file     string
 	// identity is the mesh that the directory is of; empty: it is of none yet.
 	identity string
+	// moved says to which cluster the store was moved; nil: it was not.
+	moved *storedir.Moved
 	// store is whether there is one, revision its last one as far as that can be read.
 	store    bool
 	revision int64
@@ -38,6 +40,10 @@ type restorePlan struct {
 func decideRestore(f found) (restorePlan, error) {
 	other := f.identity != "" && f.snapshot.Identity != "" && f.identity != f.snapshot.Identity
 	switch {
+	case f.moved != nil:
+		return restorePlan{}, fmt.Errorf("the mesh's store is the etcd cluster at %s, as %s says: restore the "+
+			"snapshot there, or first bring the store back, by keel store migrate --to embedded", f.moved.At(),
+			f.paths.Moved)
 	case f.store && !f.replace:
 		return restorePlan{}, fmt.Errorf("%s holds a store already: with --replace it is kept under another name, and "+
 			"%s takes its place", f.paths.Store, f.file)

@@ -36,6 +36,9 @@ func TestDecideRestore(t *testing.T) {
 		},
 		"of a cluster that says of no mesh": {func(f *found) { f.identity, f.snapshot.Identity = "b", "" },
 			restorePlan{}, ""},
+		"the store is a cluster": {func(f *found) {
+			f.moved, f.replace = &storedir.Moved{Servers: []string{"http://e"}}, true
+		}, restorePlan{}, "the mesh's store is the etcd cluster at http://e, as /d/moved says"},
 		"a directory that is of no mesh yet": {func(f *found) { f.otherMesh = true }, restorePlan{}, ""},
 	}
 	for name, row := range rows {

@@ -130,25 +130,41 @@ func checkForm(form *semver.Version, own semver.Version) error {
 
 // readOpen reads what a store holds that is open, at its last revision.
 func readOpen(ctx context.Context, kv clientv3.KV) (Content, error) {
-	live, identity, revision := map[string]digest{}, "", int64(0)
+	h, err := hold(ctx, kv, 0, nil)
+	if err != nil {
+		return Content{}, err
+	}
+	return h.content(), nil
+}
+
+// hold reads all that a store holds that is open, at a revision, or at its last one if that is 0. Each key is handed to
+// visit, if that is not nil.
+func hold(ctx context.Context, kv clientv3.KV, revision int64, visit func(*mvccpb.KeyValue) error) (holding, error) {
+	h := holding{entries: map[string]entry{}, revision: revision}
 	for from, more := "\x00", true; more; {
-		page, err := kv.Get(ctx, from, clientv3.WithFromKey(), clientv3.WithLimit(pageKeys), clientv3.WithRev(revision))
+		page, err := kv.Get(ctx, from, clientv3.WithFromKey(), clientv3.WithLimit(pageKeys),
+			clientv3.WithRev(h.revision))
 		if err != nil {
-			return Content{}, fmt.Errorf("reading the store: %w", err)
+			return h, fmt.Errorf("reading the store: %w", err)
 		}
-		if revision == 0 {
-			revision = page.Header.Revision
+		if h.revision == 0 {
+			h.revision = page.Header.Revision
 		}
 		for _, found := range page.Kvs {
-			live[string(found.Key)] = sha256.Sum256(found.Value)
+			h.entries[string(found.Key)] = entry{value: sha256.Sum256(found.Value), lease: found.Lease,
+				revision: found.ModRevision}
 			if string(found.Key) == storage.IdentityKey {
-				identity = string(found.Value)
+				h.identity = string(found.Value)
 			}
 			from = string(found.Key) + "\x00"
+			if visit == nil {
+				continue
+			}
+			if err := visit(found); err != nil {
+				return h, err
+			}
 		}
 		more = page.More
 	}
-	c := summarize(live)
-	c.Revision, c.Identity = revision, identity
-	return c, nil
+	return h, nil
 }

@@ -53,11 +53,7 @@ func (r restoring) restore(ctx context.Context) (*restored, error) {
 	if err := os.MkdirAll(r.dataDir, 0o700); err != nil {
 		return nil, err
 	}
-	lock, err := storage.Lock(r.dataDir)
-	if errors.Is(err, storage.ErrInUse) {
-		return nil, fmt.Errorf("an apiserver has the store in %s open: end it first, by keel down or systemctl stop "+
-			"keelson-apiserver", r.dataDir)
-	}
+	lock, err := lockStopped(r.dataDir)
 	if err != nil {
 		return nil, err
 	}
@@ -80,10 +76,28 @@ func (r restoring) restore(ctx context.Context) (*restored, error) {
 	return done, install(paths, staging, done.kept, plan.forget)
 }
 
+// lockStopped keeps apiservers off the store of a data directory until the file is closed.
+func lockStopped(dataDir string) (*os.File, error) {
+	lock, err := storage.Lock(dataDir)
+	if errors.Is(err, storage.ErrInUse) {
+		return nil, inUse(dataDir)
+	}
+	return lock, err
+}
+
+// inUse is the error of what cannot be done while an apiserver runs.
+func inUse(dataDir string) error {
+	return fmt.Errorf("an apiserver has the store in %s open: end it first, by keel down or systemctl stop "+
+		"keelson-apiserver", dataDir)
+}
+
 // plan looks at what is there.
 func (r restoring) plan(paths storedir.Paths, content Content) (restorePlan, error) {
 	f := found{paths: paths, snapshot: content, file: r.file, replace: r.replace, otherMesh: r.otherMesh, now: r.now}
 	var err error
+	if f.moved, err = storedir.ReadMoved(paths); err != nil {
+		return restorePlan{}, err
+	}
 	if f.identity, err = storedir.ReadIdentity(paths); err != nil {
 		return restorePlan{}, err
 	}
