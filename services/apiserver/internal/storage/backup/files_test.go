@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -59,4 +61,12 @@ func eventually(t *testing.T, what string, is func() bool) {
 		func(context.Context) (bool, error) { return is(), nil }); err != nil {
 		t.Fatalf("waiting for %s: %v", what, err)
 	}
+}
+
+func keyValue(key string, lease int64) *mvccpb.KeyValue {
+	return &mvccpb.KeyValue{Key: []byte(key), Lease: lease}
+}
+
+func changes(events ...*clientv3.Event) clientv3.WatchResponse {
+	return clientv3.WatchResponse{Events: events}
 }
