@@ -58,3 +58,11 @@ func (r RawStore) Compact(t testing.TB) {
 		t.Fatal(err)
 	}
 }
+
+// Empty removes all keys.
+func (r RawStore) Empty(t testing.TB) {
+	t.Helper()
+	if _, err := r.client.KV.Delete(t.Context(), "\x00", clientv3.WithFromKey()); err != nil {
+		t.Fatal(err)
+	}
+}
