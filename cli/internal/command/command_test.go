@@ -156,9 +156,17 @@ func TestMistakesGetOneLine(t *testing.T) {
 		"store snapshot x":                      {1, "holds no mesh"},
 		"store restore x":                       {1, "holds no mesh"},
 		"store verify x":                        {1, "keelson-apiserver is missing in"},
-		"store snapshot x --etcd-servers y":     {1, "keelson-apiserver is missing in"},
-		"up --data-dir /proc/nosuch/mesh":       {1, "--data-dir: mkdir /proc/nosuch"},
-		"up --data-dir /dev/null":               {1, "--data-dir: "},
+		"store migrate":                         {2, `--to: "" must be etcd or embedded`},
+		"store migrate --to disk":               {2, `--to: "disk" must be etcd or embedded`},
+		"store migrate extra":                   {2, `unexpected argument "extra"`},
+		"store migrate --nosuch":                {2, "unknown flag: --nosuch"},
+		"store migrate --to etcd --etcd-servers e:2379":         {2, `--etcd-servers: "e:2379" must be the client URL`},
+		"store migrate --to etcd --etcd-cafile ca":              {2, "--etcd-servers is missing"},
+		"store migrate --to etcd":                               {1, "holds no mesh"},
+		"store migrate --to=embedded":                           {1, "holds no mesh"},
+		"store snapshot x --etcd-servers y":                     {1, "keelson-apiserver is missing in"},
+		"up --data-dir /proc/nosuch/mesh":                       {1, "--data-dir: mkdir /proc/nosuch"},
+		"up --data-dir /dev/null":                               {1, "--data-dir: "},
 		"kubeconfig --data-dir /tmp/" + strings.Repeat("x", 90): {1, "too long for the sockets"},
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -240,6 +248,54 @@ func TestArgumentsAreHandedOn(t *testing.T) {
 		code := execute(t.Context(), root, strings.Fields(line), &out, &errOut)
 		if code != want.code || out.String() != want.out || errOut.String() != want.text {
 			t.Errorf("%q: status %d, %q, %q; want %+v", line, code, out.String(), errOut.String(), want)
+		}
+	}
+}
+
+// The commands of a mesh whose store is an etcd cluster ask that, and migrate records where the store is.
+func TestStoreInACluster(t *testing.T) {
+	standInFor(t, "keelson-apiserver")
+	dir := t.TempDir()
+	t.Setenv("KEELSON_DATA_DIR", dir)
+	write := func(content string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "keel.json"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const cluster = "--etcd-servers=http://e --etcd-cafile=/ca"
+	const refusal = "the mesh's store is the etcd cluster at http://e, whose own tools"
+	data, says := "--data-dir="+dir+"/apiserver", dir+"/keel.json says where the store is: keel up starts the "+
+		"apiserver with it\n"
+	embedded, external := `{"version": 1}`, `{"version": 1, "etcd": {"servers": ["http://e"], "caFile": "/ca"}}`
+	for line, want := range map[string]struct {
+		before    string
+		code      int
+		out, text string
+		after     bool
+	}{
+		"snapshot f":       {external, 0, "store snapshot f " + cluster + "\nin", "", true},
+		"verify -o json":   {external, 0, "store verify -o json " + cluster + "\nin", "", true},
+		"verify -o json f": {external, 0, "store verify -o json f " + data + "\nin", "", true},
+		"restore f":        {external, 1, "", refusal, true},
+		"members":          {external, 1, "", refusal, true},
+		"migrate --to embedded": {external, 0, "store migrate --to=embedded " + data + " " + cluster + "\nin" + says,
+			"", false},
+		"migrate --to etcd": {external, 0, "store migrate --to=etcd " + data + " " + cluster + "\nin" + says, "", true},
+		"migrate --to etcd --etcd-servers http://e --etcd-cafile /ca": {embedded, 0,
+			"store migrate --to=etcd " + data + " " + cluster + "\nin" + says, "", true},
+	} {
+		write(want.before)
+		var out, errOut bytes.Buffer
+		root := newRoot()
+		root.SetIn(strings.NewReader("in"))
+		code := execute(t.Context(), root, append([]string{"store"}, strings.Fields(line)...), &out, &errOut)
+		if code != want.code || out.String() != want.out || !strings.Contains(errOut.String(), want.text) {
+			t.Errorf("%q: status %d, %q, %q; want %+v", line, code, out.String(), errOut.String(), want)
+		}
+		recorded, err := os.ReadFile(filepath.Join(dir, "keel.json"))
+		if err != nil || strings.Contains(string(recorded), `"http://e"`) != want.after {
+			t.Errorf("%q: recorded is %s, %v", line, recorded, err)
 		}
 	}
 }

@@ -23,7 +23,7 @@ const leaveGrace = 10 * time.Second
 // sharesStore reports whether this machine may share the store with others.
 func (m *Mesh) sharesStore(own []string) bool {
 	_, err := os.Stat(filepath.Join(m.Layout.APIServer(), "etcd"))
-	return m.State.Ports[plan.StorePort] != 0 && err == nil && slices.Contains(own, plan.UnitName(plan.APIServer))
+	return m.State.SharesStore() && err == nil && slices.Contains(own, plan.UnitName(plan.APIServer))
 }
 
 // leaveStore removes this machine from the members of the store, while its apiserver runs. If no other machine has

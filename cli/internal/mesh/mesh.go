@@ -183,7 +183,7 @@ func (m *Mesh) processInput(programs, logLevel string) (plan.ProcessInput, error
 		Layout: m.Layout, Ranges: m.State.Ranges, Ports: m.State.Ports, Nodes: m.State.NodeNames(),
 		BindAddress: bind, Advertise: advertise, Programs: programs, LogLevel: logLevel,
 		Hosts: !m.State.Units, Server: m.State.Server, VXLAN: m.State.VXLAN,
-		StorePeers: m.State.StorePeers, Encrypted: m.encrypted(),
+		StorePeers: m.State.StorePeers, Etcd: m.State.Etcd, Encrypted: m.encrypted(),
 	}, err
 }
 

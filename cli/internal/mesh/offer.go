@@ -57,6 +57,10 @@ func (m *Mesh) bundle(ctx context.Context) (b invite.Bundle, flags []string, err
 	if err != nil {
 		return b, nil, err
 	}
+	if m.State.Etcd != nil {
+		return b, nil, fmt.Errorf("the mesh's store is the etcd cluster at %s, and machines of a control plane share "+
+			"an embedded one: keel store migrate --to embedded moves it back", m.State.Etcd.At())
+	}
 	own := input.StoreURL()
 	if own == "" {
 		return b, nil, fmt.Errorf("the store of this machine listens for no other yet: %s brings it up to date",

@@ -52,7 +52,7 @@ func (o *apiOthers) reach(ctx context.Context) error {
 }
 
 func (o *apiOthers) controlPlane(ctx context.Context) ([]string, error) {
-	if o.State.Ports[plan.StorePort] == 0 {
+	if !o.State.SharesStore() {
 		return nil, nil // its store is its own
 	}
 	members, err := o.storeMembers(ctx)

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"keelson.dev/cli/internal/plan"
 	"keelson.dev/cli/internal/upgrade"
 	"keelson.dev/kit/daemon"
 )
@@ -168,7 +167,7 @@ func askServer(ctx context.Context, config *rest.Config, address netip.AddrPort)
 // members returns which machines have the store, and whether the apiservers there are ready.
 func (s *apiSurroundings) members(ctx context.Context, servers []server, names map[string]string,
 ) (members []upgrade.Member, err error) {
-	if s.State.Ports[plan.StorePort] == 0 {
+	if !s.State.SharesStore() {
 		return nil, nil // its store is its own
 	}
 	all, err := s.storeMembers(ctx)

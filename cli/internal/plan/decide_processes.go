@@ -68,6 +68,8 @@ type ProcessInput struct {
 	VXLAN int
 	// StorePeers are the URLs of the store on other machines at the time this machine joined them.
 	StorePeers []string
+	// Etcd is the etcd cluster in which the mesh has its store; nil means the embedded store.
+	Etcd *Etcd
 	// Encrypted is set if the machine has the mesh's encryption configuration for the store.
 	Encrypted bool
 	// BindAddress is the address at which the apiserver listens, Advertise the one at which Pods reach the

@@ -35,8 +35,8 @@ func storeCertificate(host string, machine []netip.Addr) Certificate {
 		Addresses: slices.Clone(machine), Store: true}
 }
 
-// sharesStore reports whether other machines may share the store.
-func (in ProcessInput) sharesStore() bool { return in.Ports[StorePort] != 0 }
+// sharesStore reports whether other machines may share the embedded store.
+func (in ProcessInput) sharesStore() bool { return in.Etcd == nil && in.Ports[StorePort] != 0 }
 
 func (in ProcessInput) storeAddress() netip.AddrPort {
 	return netip.AddrPortFrom(in.Advertise, uint16(in.Ports[StorePort]))
@@ -50,8 +50,12 @@ func (in ProcessInput) StoreURL() string {
 	return "https://" + in.storeAddress().String()
 }
 
-// storeFlags returns the apiserver's flags for what it shares with the apiservers of other machines.
+// storeFlags returns the apiserver's flags for its etcd cluster, or for what it shares with the apiservers of other
+// machines.
 func (in ProcessInput) storeFlags() (args []string) {
+	if in.Etcd != nil {
+		args = append(args, in.Etcd.Flags()...)
+	}
 	if in.sharesStore() {
 		args = append(args, "--etcd-peer-address="+in.storeAddress().String(),
 			"--etcd-peer-cert-file="+in.Layout.PKI(storePeer+".crt"),

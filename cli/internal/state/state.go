@@ -49,6 +49,8 @@ type State struct {
 	// of the store on the other machines, at the time when this machine joined or left them.
 	ControlPlane bool     `json:"controlPlane,omitempty"`
 	StorePeers   []string `json:"storePeers,omitempty"`
+	// Etcd is the etcd cluster in which the mesh has its store; nil means the embedded store.
+	Etcd *plan.Etcd `json:"etcd,omitempty"`
 	// Server is the URL of the mesh's apiserver, set if `keel join` has made the machine a worker. VXLAN is the
 	// VXLAN ID of the mesh's network, set if `keel join` has run.
 	Server string `json:"server,omitempty"`
@@ -68,6 +70,9 @@ type Node struct {
 
 // Worker reports whether the machine has a node of another machine's mesh.
 func (s *State) Worker() bool { return s.Server != "" }
+
+// SharesStore reports whether other machines may have the mesh's embedded store, too.
+func (s *State) SharesStore() bool { return s.Etcd == nil && s.Ports[plan.StorePort] != 0 }
 
 // Find returns the record of a process.
 func (s *State) Find(name string) (subprocess.Process, bool) {
