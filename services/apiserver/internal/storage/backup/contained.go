@@ -13,9 +13,9 @@ import (
 	"keelson.dev/services/apiserver/internal/storage/storedir"
 )
 
-// contained runs what the library does in a goroutine of its own: where the library would end the process, or panics,
+// withoutExit runs what the library does in a goroutine of its own: where the library would end the process, or panics,
 // in this goroutine or in one that it starts, that is the error.
-func contained(ctx context.Context, do func(*zap.Logger) error) error {
+func withoutExit(ctx context.Context, do func(*zap.Logger) error) error {
 	ended := make(exits, 1)
 	log := zap.New(zapcore.NewNopCore(), zap.WithFatalHook(ended), zap.WithPanicHook(ended))
 	go ended.run(func() error { return do(log) })

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/google/uuid"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -12,6 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"keelson.dev/kit/contained"
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/apiserver/internal/storage"
@@ -72,15 +72,15 @@ func (v *move) copyFrom(ctx context.Context, source *clientv3.Client) (*copied, 
 func raise(ctx context.Context, client *clientv3.Client, mark storage.Mark, missing int64) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var writers sync.WaitGroup
+	var writers contained.Group
 	for i := range int64(raisers) {
-		writers.Go(func() {
+		writers.Go("raising a revision", func() {
 			for n := i; n < missing && ctx.Err() == nil; n += raisers {
 				if _, err := client.Put(ctx, storage.MigrationKey, mark.String()); err != nil {
 					cancel(err) // the first is the cause
 				}
 			}
-		})
+		}, cancel)
 	}
 	writers.Wait()
 	return context.Cause(ctx)

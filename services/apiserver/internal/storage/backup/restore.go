@@ -129,7 +129,7 @@ func (r restoring) stage(ctx context.Context, staging string, want Content, bump
 		return err
 	}
 	name, token, peers := storage.Member()
-	if err := contained(ctx, func(log *zap.Logger) error {
+	if err := withoutExit(ctx, func(log *zap.Logger) error {
 		return snapshot.NewV3(log).Restore(snapshot.RestoreConfig{
 			SnapshotPath: r.file, RevisionBump: bump, MarkCompacted: true,
 			OutputDataDir: staging, Name: name, InitialClusterToken: token,
