@@ -21,7 +21,7 @@ import (
 
 // A command without a deadline could wait without end.
 func TestEveryCommandThatWaitsHasATimeout(t *testing.T) {
-	none := []string{"keel kubeconfig", "keel simulate", "keel supervise", "keel store", "keel certs list",
+	none := []string{"keel kubeconfig", "keel simulate", "keel supervise", "keel store migrate", "keel certs list",
 		"keel console"}
 	all := newRoot().Commands()
 	for _, command := range slices.Clone(all) {
